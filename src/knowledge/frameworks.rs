@@ -1,0 +1,237 @@
+//! What frameworks add: registrars, launchers, decorators, callees. One TOML file each in `rules/frameworks/`.
+
+use serde::Deserialize;
+
+/// One framework file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Framework {
+    /// The file's stem.
+    #[serde(skip)]
+    pub name: String,
+    /// What the file was checked against.
+    pub checked: Checked,
+    /// Top packages whose code is this framework's own. The project *is* the framework when it holds one of them.
+    pub packages: Vec<String>,
+    /// Registrars.
+    pub register: Vec<Register>,
+    /// Launches without launch syntax.
+    pub launcher: Vec<Launcher>,
+    /// Decorators of host functions.
+    pub decorator: Vec<Decorator>,
+    /// Functions with known effects.
+    pub call: Vec<Callee>,
+    /// Decorators that make kernels of other dialects.
+    pub kernel: Vec<KernelDecorator>,
+    /// Op schemas that are defined outside Python: `ns::name(Tensor! out, …) -> ()`.
+    pub schemas: Vec<String>,
+    /// Dotted names (modules, classes, functions; `*` as a part matches any one part) that always run without grad.
+    pub inference_only: Vec<String>,
+    /// Dotted names of hot roots.
+    pub hot: Vec<String>,
+    /// Dotted names that are cold by nature.
+    pub cold: Vec<String>,
+}
+
+/// What a file was checked against.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Checked {
+    /// Package.
+    pub package: String,
+    /// Its version.
+    pub version: String,
+    /// Day, `YYYY-MM-DD`.
+    pub on: String,
+}
+
+/// Where an argument of a call stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Argument {
+    /// Position, from 0.
+    pub arg: Option<u16>,
+    /// Keyword.
+    pub keyword: Option<String>,
+}
+
+/// How a registrar is applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// `register(name, fn, …)`.
+    #[default]
+    Call,
+    /// `@register(name, …)`, or `register(name, …)(fn)`; the implementation is the decorated function.
+    Decorator,
+    /// Either: a decorator when the implementation argument is absent. Also covers a bare `@register`.
+    Both,
+}
+
+/// What an absent mutates argument means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Missing {
+    /// Nothing is mutated.
+    #[default]
+    None,
+    /// Every tensor is.
+    All,
+    /// It cannot be known here.
+    Unknown,
+}
+
+/// Which part of a registration a call does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Defines and implements the op.
+    #[default]
+    Op,
+    /// Defines it only (`Library.define`): the schema stands in the text.
+    Define,
+    /// Implements a defined op (`Library.impl`).
+    Implement,
+    /// Registers the fake implementation.
+    Fake,
+    /// Registers a kernel for a device type, an autograd formula, …: the op stays as it is.
+    Extend,
+}
+
+/// What the name of a decorated function is bound to afterwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Yields {
+    /// The op: calling it goes through the dispatcher.
+    #[default]
+    Op,
+    /// The plain function: calls bypass the op.
+    Function,
+    /// Nothing useful.
+    Nothing,
+}
+
+/// A registrar.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Register {
+    /// Qualified name; `Class.method` for methods (`torch.library.Library.define`).
+    pub call: String,
+    /// What it does.
+    pub role: Role,
+    /// How it is applied.
+    pub form: Form,
+    /// The op's name (or the schema text with the name in front, for `define`). Absent: the function's name.
+    pub op: Argument,
+    /// Namespace of names without `::`. For methods of a `Library` object, the object's own namespace.
+    pub namespace: Option<String>,
+    /// The `Library` object, when it is an argument.
+    pub library: Argument,
+    /// The implementation; absent in decorator form.
+    pub implementation: Argument,
+    /// The mutated arguments.
+    pub mutated: Argument,
+    /// What their absence means.
+    pub missing: Missing,
+    /// The schema, when it is an argument.
+    pub schema: Argument,
+    /// The fake implementation.
+    pub fake: Argument,
+    /// Keywords whose presence makes a fake implementation (`out_shape`).
+    pub fake_from: Vec<String>,
+    /// A fake implementation is always made.
+    pub fake_generated: bool,
+    /// The dispatch key argument.
+    pub dispatch_key: Argument,
+    /// It returns its function unchanged and registers nothing.
+    pub disabled: bool,
+    /// What the decorated name becomes.
+    pub yields: Yields,
+}
+
+/// How a launch without launch syntax hands its arguments over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Passes {
+    /// A call: further keyword arguments are the kernel's (`launch_autotuned(kernel, grid, **kwargs)`).
+    #[default]
+    Keywords,
+    /// A decorated function returns `(grid, dict)`: the dict's keys are the kernel's parameters; kernel parameters that
+    /// are missing there are the function's own parameters of the same name.
+    GridAndDict,
+    /// A decorated method returns `(kernel arguments, launch arguments[, keywords])` for a kernel held by its class.
+    Tuples,
+}
+
+/// A launch without launch syntax.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Launcher {
+    /// Qualified name of the function or decorator.
+    pub call: String,
+    /// It is a decorator.
+    pub decorator: bool,
+    /// The kernel argument.
+    pub kernel: Argument,
+    /// The class attribute or base-class argument that holds the kernel, for methods (`kernel`).
+    pub class_attribute: Option<String>,
+    /// How arguments are handed over.
+    pub passes: Passes,
+}
+
+/// What a decorator does to the function under it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Decorates {
+    /// Calls go to the function with the same arguments.
+    #[default]
+    Transparent,
+    /// Tensor arguments may be replaced by contiguous copies first.
+    CopiesArguments,
+    /// Runs without grad.
+    NoGrad,
+    /// Registers in a table that is no dispatcher (`liger.register_op`): transparent.
+    Registry,
+    /// Anything may happen.
+    Opaque,
+}
+
+/// A decorator of host functions.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Decorator {
+    /// Qualified name.
+    pub name: String,
+    /// What it does.
+    pub does: Decorates,
+}
+
+/// A function with known effects.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Callee {
+    /// Qualified name; a last part of `*` matches every member.
+    pub name: String,
+    /// Parameter names in order, where positions matter.
+    pub params: Vec<String>,
+    /// Parameters that are written.
+    pub writes: Vec<String>,
+    /// Parameters whose memory the result shares.
+    pub view_of: Vec<String>,
+    /// Parameters whose memory the result may share.
+    pub maybe_view_of: Vec<String>,
+    /// Nothing is written and the result is new, or no tensor.
+    pub pure: bool,
+}
+
+/// A decorator that makes a kernel.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct KernelDecorator {
+    /// Qualified name.
+    pub name: String,
+    /// Dialect.
+    pub dialect: String,
+    /// The kernel language is `triton.language`, so its effects can be read.
+    pub triton: bool,
+}

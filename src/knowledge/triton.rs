@@ -1,0 +1,5 @@
+//! What the names of `triton.language` mean.
+
+/// `triton.toml`, read.
+#[derive(Debug, Default)]
+pub struct Triton {}

@@ -1,0 +1,398 @@
+//! Noun 2: what the whole project says. Read-only answers that a rule, a fix or a face may ask for.
+//!
+//! Everything here is computed by `link`; nothing here reads the disk or a syntax tree. Unknown is never rounded to no.
+
+use crate::facts::{CallId, Facts, Function, FunctionId, Name, ValueId};
+use crate::source::{FileId, Place, Source, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A function of the project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FunctionRef {
+    /// Its file.
+    pub file: FileId,
+    /// Its index there.
+    pub function: FunctionId,
+}
+
+/// A file of the project with its facts.
+#[derive(Clone, Debug)]
+pub struct ProgramFile {
+    /// Text and path.
+    pub source: Arc<Source>,
+    /// What it says.
+    pub facts: Arc<Facts>,
+    /// Dotted module name (`vllm.utils`); `__init__` files have their package's name.
+    pub module: String,
+    /// It is an `__init__` file.
+    pub is_package: bool,
+    /// A copy of somebody else's code: never changed.
+    pub vendored: bool,
+    /// Tests, benchmarks, examples.
+    pub cold: bool,
+}
+
+/// The linked project.
+#[derive(Debug, Default)]
+pub struct Program {
+    /// Files sorted by path; [`FileId`] is the index.
+    pub files: Vec<ProgramFile>,
+    /// Kernels sorted by place.
+    pub kernels: Vec<Kernel>,
+    /// Functions of interest, sorted by place: those that launch, pass a kernel to one that launches it, or implement an op.
+    pub functions: Vec<Func>,
+    /// Registered ops, sorted by place, disabled registrations included.
+    pub ops: Vec<Op>,
+    /// Launches in module or class bodies, which belong to no function.
+    pub loose_launches: Vec<Launch>,
+    /// Function → index into `functions`.
+    pub by_function: BTreeMap<FunctionRef, usize>,
+    /// Module name → file.
+    pub modules: BTreeMap<String, FileId>,
+    /// The frameworks that the project is or uses, by the names of their files (`vllm`, `sglang`, …), main one first.
+    pub frameworks: Vec<String>,
+    /// For each function of interest, the modules (files) that its module imports, directly or not: import cycles ask here.
+    pub imports: Vec<Vec<FileId>>,
+}
+
+/// Index into [`Program::kernels`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct KernelId(pub u32);
+
+/// Index into [`Program::ops`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OpId(pub u32);
+
+/// A kernel or a device function that kernels call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kernel {
+    /// Its function.
+    pub function: FunctionRef,
+    /// `triton`, `gluon`, or the name that a framework file gives (`cute`, `tilelang`, …).
+    pub dialect: String,
+    /// Parameters that are read, by index.
+    pub reads: Vec<u16>,
+    /// Parameters that are written, each with its proof. One entry per parameter, sorted.
+    pub writes: Vec<Write>,
+    /// Parameters holding addresses (pointer tables, integers) through which memory is written.
+    pub writes_pointees: Vec<Write>,
+    /// Parameters of which it cannot be known, with the reason.
+    pub unresolved: Vec<(u16, String)>,
+    /// Some launch of it is in view.
+    pub launched: bool,
+    /// Outermost decorators, inner last: qualified names (`triton.autotune`, `triton.heuristics`, `triton.jit`).
+    pub decorators: Vec<String>,
+}
+
+/// A proven write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The parameter that is written, by index.
+    pub param: u16,
+    /// Where the write goes through a value that may be a copy (`contiguous`, `reshape`): on that path the result is lost.
+    pub maybe_copy: Option<Place>,
+    /// From the store outward: store, helper call, launch, argument.
+    pub chain: Vec<Step>,
+}
+
+/// One link of a proof.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Step {
+    /// Where.
+    pub place: Place,
+    /// What happens there: ``stored through `out_ptr` ``, ``passed to `_kernel` as `out_ptr` ``.
+    pub what: String,
+}
+
+/// A launch of one or several possible kernels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The body that holds it.
+    pub function: FunctionRef,
+    /// The launching call in that body; `None` for a launch without launch syntax (a decorator does it).
+    pub call: Option<CallId>,
+    /// The call's value in that body, if there is a call.
+    pub value: Option<ValueId>,
+    /// The whole call (or the decorator).
+    pub place: Place,
+    /// The kernels it may launch; empty when that cannot be known.
+    pub kernels: Vec<KernelId>,
+    /// The function that really launches, when the kernel is only handed to it.
+    pub via: Option<FunctionRef>,
+}
+
+/// A function of interest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Func {
+    /// Which.
+    pub function: FunctionRef,
+    /// Its launches, in order.
+    pub launches: Vec<Launch>,
+    /// How it stands to the dispatcher.
+    pub registration: Registration,
+    /// The op that it implements, or that covers it.
+    pub op: Option<OpId>,
+    /// Where it lives, when it cannot be registered in place.
+    pub inline: Option<Inline>,
+    /// Parameters that it mutates: one entry per parameter, sorted.
+    pub mutates: Vec<Write>,
+    /// Tensors reached through a parameter that is no tensor, or through a global: dotted paths, sorted.
+    pub mutates_state: Vec<String>,
+    /// Parameters of which it cannot be known, with the reason; disjoint from `mutates`. Sorted.
+    pub unresolved: Vec<(u16, String)>,
+    /// What it returns.
+    pub returns: Vec<ReturnPath>,
+    /// Parameters whose storage a result shares, or may share. Sorted.
+    pub returns_alias_of: Vec<u16>,
+    /// The schema that `infer_schema` would give for the function as it stands, its inferred mutations declared; or why it refuses.
+    pub schema: Result<String, Vec<Refusal>>,
+    /// Reachable from a hot root.
+    pub hot: bool,
+    /// Lies in, or is reachable only from, cold code.
+    pub cold: bool,
+    /// Calls of it in view.
+    pub callers: Vec<Caller>,
+    /// What runs it without grad, if every caller does (DESIGN §7, Safe 2).
+    pub without_grad: bool,
+}
+
+/// A call of a function in view.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Caller {
+    /// The function that calls.
+    pub function: FunctionRef,
+    /// The call there; `None` when the function is only mentioned (passed on, stored): anything may call it.
+    pub call: Option<CallId>,
+    /// The call or the mention.
+    pub place: Place,
+}
+
+/// How a function stands to the dispatcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Registration {
+    /// It bypasses the dispatcher.
+    No,
+    /// It implements an op.
+    Yes,
+    /// A registrar that does nothing was applied.
+    Disabled,
+    /// Every known caller runs inside a registered op.
+    Covered,
+    /// It runs only inside an `autograd.Function`.
+    Recorded,
+}
+
+impl Registration {
+    /// The word of the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::No => "no",
+            Self::Yes => "yes",
+            Self::Disabled => "disabled",
+            Self::Covered => "covered",
+            Self::Recorded => "recorded",
+        }
+    }
+}
+
+/// Why a launcher cannot be registered where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Inline {
+    /// A method (of a plain class or an `nn.Module`).
+    Method,
+    /// `forward` or `backward` of an `autograd.Function`.
+    Autograd,
+    /// Defined inside another function.
+    Closure,
+    /// Module or class body.
+    ModuleBody,
+}
+
+/// One `return`, or the end of the body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReturnPath {
+    /// The statement; the end of the body is an empty span there.
+    pub span: Span,
+    /// The returned value in the function's body; `None` at the end of the body.
+    pub value: Option<ValueId>,
+    /// What is returned.
+    pub shape: ReturnShape,
+}
+
+/// What a path returns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReturnShape {
+    /// Nothing.
+    None,
+    /// One thing.
+    One(Returned),
+    /// A tuple (or list display) of known length.
+    Tuple(Vec<Returned>),
+    /// Anything.
+    Unknown,
+}
+
+/// One returned thing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Returned {
+    /// A tensor allocated in the call that nothing else holds. The number tells storages apart: two results with one number share memory.
+    Fresh(u32),
+    /// A tensor that shares storage, or may share it, with these parameters (indices); `Fresh` storage too when `or_fresh`.
+    Alias {
+        /// The parameters.
+        params: Vec<u16>,
+        /// On some path it is fresh.
+        or_fresh: bool,
+        /// It may be a copy (`contiguous`).
+        maybe: bool,
+    },
+    /// A tensor held elsewhere: `self.x`, a global.
+    State(String),
+    /// A number, string, shape: no tensor.
+    Scalar,
+    /// `None`
+    None,
+    /// A list of tensors, or something else whose parts are not known.
+    Unknown,
+}
+
+/// Why `infer_schema` or `define` would refuse a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The parameter, or `None` for the return annotation or the whole signature.
+    pub param: Option<u16>,
+    /// What kind.
+    pub kind: RefusalKind,
+    /// Torch's reason, in short.
+    pub reason: String,
+}
+
+/// Kinds of refusals: one rule each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RefusalKind {
+    /// A parameter has no annotation.
+    Unannotated,
+    /// Its annotation has no schema type.
+    Annotation,
+    /// Its default has no schema form.
+    Default,
+    /// The return annotation is missing or has no schema type.
+    Return,
+    /// Positional-only, `*args`, `**kwargs`, a keyword-only tensor for `custom_op`.
+    Kind,
+}
+
+/// A registered op, or an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Op {
+    /// `ns::name`; parts that cannot be known are `*`.
+    pub name: String,
+    /// The name is known whole.
+    pub name_known: bool,
+    /// The registering call or decorator; for define/impl the `define`.
+    pub place: Place,
+    /// The registrar, as the framework files name it (`torch.library.custom_op`, `vllm.direct_register_custom_op`).
+    pub registrar: String,
+    /// The implementation, if it is in view.
+    pub implementation: Option<FunctionRef>,
+    /// Name of an implementation that is not in view, as written.
+    pub implementation_text: Option<String>,
+    /// What is declared.
+    pub declared: Declared,
+    /// Place of the mutates argument, if one is written.
+    pub declared_place: Option<Place>,
+    /// What is known of the implementation's mutation: index into [`Program::functions`].
+    pub func: Option<usize>,
+    /// The fake implementation.
+    pub fake: Fake,
+    /// The registrar does nothing.
+    pub disabled: bool,
+    /// `CompositeExplicitAutograd`, …: the dispatch key, where one is written or known.
+    pub dispatch_key: Option<String>,
+    /// The place of the `Library` object when it does not outlive the function that makes it.
+    pub dying_library: Option<Place>,
+    /// The schema string, where the project writes one.
+    pub schema: Option<String>,
+}
+
+/// Declared mutation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Declared {
+    /// These names.
+    Names(Vec<String>),
+    /// The string `"unknown"`: every tensor.
+    All,
+    /// Another bare string.
+    Malformed(String),
+    /// It is computed, or stands in code that is not in view.
+    Unknown,
+}
+
+/// A fake implementation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fake {
+    /// None is registered.
+    Missing,
+    /// This function.
+    Function(FunctionRef),
+    /// Something that is registered but not in view, as written.
+    Text(String),
+    /// The registrar makes one (`out_shape=`, `triton_op`).
+    Generated,
+    /// Cannot be known.
+    Unknown,
+}
+
+impl Program {
+    /// A file.
+    pub fn file(&self, id: FileId) -> &ProgramFile {
+        &self.files[id.index()]
+    }
+
+    /// Facts of a function.
+    pub fn function(&self, f: FunctionRef) -> &Function {
+        self.files[f.file.index()].facts.function(f.function)
+    }
+
+    /// Text of a name of a file.
+    pub fn name(&self, file: FileId, name: Name) -> &str {
+        self.files[file.index()].facts.name(name)
+    }
+
+    /// Python's `__qualname__` of a function.
+    pub fn qualname(&self, f: FunctionRef) -> &str {
+        self.name(f.file, self.function(f).qualname)
+    }
+
+    /// Plain name of a function.
+    pub fn function_name(&self, f: FunctionRef) -> &str {
+        self.name(f.file, self.function(f).name)
+    }
+
+    /// Name of a parameter.
+    pub fn param_name(&self, f: FunctionRef, param: u16) -> &str {
+        self.name(f.file, self.function(f).params[param as usize].name)
+    }
+
+    /// Text of a span.
+    pub fn slice(&self, place: Place) -> &str {
+        self.file(place.file).source.slice(place.span)
+    }
+
+    /// What is known of a function of interest.
+    pub fn func(&self, f: FunctionRef) -> Option<&Func> {
+        self.by_function.get(&f).map(|&i| &self.functions[i])
+    }
+
+    /// A kernel.
+    pub fn kernel(&self, id: KernelId) -> &Kernel {
+        &self.kernels[id.0 as usize]
+    }
+
+    /// Place of a function's name.
+    pub fn name_place(&self, f: FunctionRef) -> Place {
+        Place { file: f.file, span: self.function(f).name_span }
+    }
+}

@@ -1,0 +1,47 @@
+//! The rules: one file each, one page each.
+
+use crate::finding::{Finding, Level};
+use crate::knowledge::Knowledge;
+use crate::program::Program;
+use crate::rewrite;
+
+/// Identity and check of a rule.
+pub struct Rule {
+    /// Kebab-case name: identity, page and file stem.
+    pub name: &'static str,
+    /// The group that it can be selected by.
+    pub group: &'static str,
+    /// One line, lower case.
+    pub summary: &'static str,
+    /// The level of its ordinary findings.
+    pub level: Level,
+    /// Its page.
+    pub page: &'static str,
+    /// Looks for it.
+    pub check: fn(&mut Context),
+}
+
+/// What a rule sees, and where it reports.
+pub struct Context<'a> {
+    /// The linked project.
+    pub program: &'a Program,
+    /// Other people's APIs.
+    pub knowledge: &'a Knowledge,
+    /// How fixes are made.
+    pub rewrite: &'a rewrite::Options,
+    /// What was found.
+    pub findings: Vec<Finding>,
+}
+
+/// Every rule, in the order of the documentation.
+pub static ALL: &[&Rule] = &[];
+
+/// Runs the rules for which `enabled` holds; findings are sorted by (file, start, rule).
+pub fn run(program: &Program, knowledge: &Knowledge, rewrite: &rewrite::Options, enabled: impl Fn(&Rule) -> bool) -> Vec<Finding> {
+    let mut cx = Context { program, knowledge, rewrite, findings: Vec::new() };
+    for rule in ALL.iter().filter(|rule| enabled(rule)) {
+        (rule.check)(&mut cx);
+    }
+    cx.findings.sort_by(|a, b| (a.place, a.rule, &a.message).cmp(&(b.place, b.rule, &b.message)));
+    cx.findings
+}

@@ -1,0 +1,72 @@
+//! Resolved choices: every field has a value; what was left out in the configuration has its default here.
+
+use crate::finding::Level;
+use std::collections::BTreeMap;
+
+/// All choices of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Style of fixes.
+    pub style: Style,
+    /// Namespace of new ops; empty: the framework's, else the top package.
+    pub namespace: String,
+    /// Torch version that the project runs on, as (major, minor).
+    pub torch: TorchVersion,
+    /// Rule or group name → level; `None` turns it off.
+    pub levels: BTreeMap<String, Option<Level>>,
+    /// Rules or groups to run; empty: all.
+    pub only: Vec<String>,
+    /// Folder names or globs whose code is a copy of somebody else's: reported, shown, never changed.
+    pub vendored: Vec<String>,
+    /// Globs of cold code: tests, benchmarks, examples.
+    pub cold: Vec<String>,
+    /// Globs of files, or dotted module prefixes, that always run without grad.
+    pub inference_only: Vec<String>,
+    /// Dotted names of further hot roots.
+    pub hot: Vec<String>,
+    /// Folders that modules are imported from, relative to the root (`.`, `python`, `src`); empty: found by looking.
+    pub source_roots: Vec<String>,
+}
+
+/// (major, minor) of torch.
+pub type TorchVersion = (u32, u32);
+
+/// The torch version that is assumed when the project does not say.
+pub const CURRENT_TORCH: TorchVersion = (2, 15);
+
+/// How a launcher becomes an op (DESIGN §7).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// The framework's own, else what the project does, else `custom-op` where safe, else `library`.
+    Auto,
+    /// `torch.library.custom_op` and `register_fake`.
+    CustomOp,
+    /// `torch.library.triton_op`.
+    TritonOp,
+    /// `Library(…, "FRAGMENT")`, `define`, `impl`.
+    Library,
+    /// A framework's helper, by the framework file's name (`vllm`, `sglang`).
+    Framework(String),
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            style: Style::Auto,
+            namespace: String::new(),
+            torch: CURRENT_TORCH,
+            levels: BTreeMap::new(),
+            only: Vec::new(),
+            vendored: ["third_party", "vendor", "vendored", "_vendor", "3rdparty"].map(String::from).to_vec(),
+            cold: [
+                "tests/**", "**/tests/**", "**/test/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "benchmarks/**",
+                "**/benchmarks/**", "**/benchmark/**", "**/bench_*.py", "**/benchmark_*.py", "examples/**", "**/examples/**",
+            ]
+            .map(String::from)
+            .to_vec(),
+            inference_only: Vec::new(),
+            hot: Vec::new(),
+            source_roots: Vec::new(),
+        }
+    }
+}
