@@ -1,5 +1,6 @@
 //! What frameworks add: registrars, launchers, decorators, callees. One TOML file each in `rules/frameworks/`.
 
+use super::op_style::OpStyle;
 use serde::Deserialize;
 
 /// One framework file.
@@ -31,6 +32,8 @@ pub struct Framework {
     pub hot: Vec<String>,
     /// Dotted names that are cold by nature.
     pub cold: Vec<String>,
+    /// How its own people register an op.
+    pub style: Option<OpStyle>,
 }
 
 /// What a file was checked against.

@@ -1,6 +1,7 @@
 //! Facts about other people's APIs, read from the TOML files in `rules/`.
 
 pub mod frameworks;
+pub mod op_style;
 pub mod torch;
 pub mod triton;
 
