@@ -1,5 +1,8 @@
 //! Facts of all files in, [`Program`] out: the only place that sees the whole project.
 
+mod modules;
+mod resolve;
+
 use crate::knowledge::Knowledge;
 use crate::program::{Program, ProgramFile};
 

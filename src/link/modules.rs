@@ -1,0 +1,143 @@
+//! The module graph: which file a dotted name is, and what a module exports.
+
+use crate::facts::{Facts, Import};
+use crate::program::ProgramFile;
+use crate::source::FileId;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Dotted names of the project's modules.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    by_name: FxHashMap<String, FileId>,
+    /// Every package that holds a module, `__init__` file or not (namespace packages).
+    packages: FxHashSet<String>,
+}
+
+/// What a dotted module name is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A file of the project.
+    File(FileId),
+    /// A package of the project without an `__init__` file.
+    Namespace,
+    /// Something outside the project.
+    Outside,
+}
+
+impl Modules {
+    /// Indexes the files. A name that two files share goes to the first; stub files (`.pyi`) yield to code.
+    pub(crate) fn new(files: &[ProgramFile]) -> Self {
+        let mut modules = Self::default();
+        for stubs in [false, true] {
+            for (i, file) in files.iter().enumerate() {
+                if file.source.path.ends_with(".pyi") != stubs || file.module.is_empty() {
+                    continue;
+                }
+                modules.by_name.entry(file.module.clone()).or_insert(FileId(i as u32));
+                let mut name = file.module.as_str();
+                while let Some((parent, _)) = name.rsplit_once('.') {
+                    if !modules.packages.insert(parent.to_owned()) {
+                        break;
+                    }
+                    name = parent;
+                }
+            }
+        }
+        modules
+    }
+
+    /// The file of a module.
+    pub(crate) fn file(&self, name: &str) -> Option<FileId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// What a dotted name is.
+    pub(crate) fn find(&self, name: &str) -> Found {
+        match self.by_name.get(name) {
+            Some(&file) => Found::File(file),
+            None if self.packages.contains(name) => Found::Namespace,
+            None => Found::Outside,
+        }
+    }
+
+    /// All names, sorted.
+    pub(crate) fn sorted(&self) -> BTreeMap<String, FileId> {
+        self.by_name.iter().map(|(name, &file)| (name.clone(), file)).collect()
+    }
+}
+
+/// The absolute dotted name that an import speaks of, given the module that holds it. `None`: it leaves the top package.
+pub(crate) fn absolute(file: &ProgramFile, level: u32, module: &str) -> Option<String> {
+    if level == 0 {
+        return Some(module.to_owned());
+    }
+    let mut base = file.module.as_str();
+    let up = if file.is_package { level - 1 } else { level };
+    for _ in 0..up {
+        base = match base.rsplit_once('.') {
+            Some((parent, _)) => parent,
+            None if !base.is_empty() => "",
+            None => return None,
+        };
+    }
+    Some(match (base.is_empty(), module.is_empty()) {
+        (true, _) => module.to_owned(),
+        (false, true) => base.to_owned(),
+        (false, false) => format!("{base}.{module}"),
+    })
+}
+
+/// The files that an import may run, in the project.
+pub(crate) fn import_targets(modules: &Modules, file: &ProgramFile, facts: &Facts, import: &Import) -> Vec<FileId> {
+    let Some(base) = absolute(file, import.level, facts.name(import.module)) else { return Vec::new() };
+    let mut targets = Vec::new();
+    let mut push = |name: &str| targets.extend(modules.file(name));
+    let mut upto = String::new();
+    for part in base.split('.') {
+        if !upto.is_empty() {
+            upto.push('.');
+        }
+        upto.push_str(part);
+        push(&upto);
+    }
+    if let Some(member) = import.member {
+        push(&format!("{base}.{}", facts.name(member)));
+    }
+    targets
+}
+
+/// For each file, the files that importing it runs, directly or not (imports inside functions and under `TYPE_CHECKING` left out). Sorted.
+pub(crate) fn import_closure(modules: &Modules, files: &[ProgramFile]) -> Vec<Vec<FileId>> {
+    files
+        .iter()
+        .enumerate()
+        .map(|(i, file)| {
+            let facts = &file.facts;
+            let at_import = |import: &&Import| !import.type_checking && runs_at_import(facts, import.function);
+            let mut direct: Vec<FileId> = facts
+                .imports
+                .iter()
+                .filter(at_import)
+                .flat_map(|import| import_targets(modules, file, facts, import))
+                .chain(facts.star_imports.iter().filter_map(|s| modules.file(&absolute(file, s.level, facts.name(s.module))?)))
+                .filter(|target| target.index() != i)
+                .collect();
+            direct.sort_unstable();
+            direct.dedup();
+            direct
+        })
+        .collect()
+}
+
+fn runs_at_import(facts: &Facts, mut function: crate::facts::FunctionId) -> bool {
+    use crate::facts::{FunctionKind, MODULE};
+    while function != MODULE {
+        let f = facts.function(function);
+        if f.kind != FunctionKind::Class {
+            return false;
+        }
+        function = f.parent;
+    }
+    true
+}
