@@ -345,7 +345,12 @@ impl Body {
 
     /// The innermost statement whose values include `value`.
     pub fn statement_of(&self, value: ValueId) -> Option<StatementId> {
-        let hit = self.statements.iter().enumerate().rev().find(|(_, s)| s.values.0 <= value && value < s.values.1)?;
+        let hit = self
+            .statements
+            .iter()
+            .enumerate()
+            .rev()
+            .find(|(_, s)| s.values.0 <= value && value < s.values.1)?;
         Some(StatementId(hit.0 as u32))
     }
 }

@@ -102,7 +102,11 @@ pub struct Edit {
 impl Edit {
     /// Replaces a span.
     pub fn replace(span: Span, content: impl Into<String>) -> Self {
-        Self { span, content: content.into(), shared: false }
+        Self {
+            span,
+            content: content.into(),
+            shared: false,
+        }
     }
 
     /// Inserts at an offset.
@@ -112,6 +116,9 @@ impl Edit {
 
     /// Inserts at an offset; equal insertions of several fixes become one.
     pub fn insert_once(offset: u32, content: impl Into<String>) -> Self {
-        Self { shared: true, ..Self::insert(offset, content) }
+        Self {
+            shared: true,
+            ..Self::insert(offset, content)
+        }
     }
 }

@@ -3,21 +3,21 @@
 //! Four verbs pass three nouns along:
 //! text → [`extract`] → [`facts`] → [`link`] → [`program`] → [`rules`] → [`finding`] → [`report`] or [`fix`].
 
-pub mod source;
 pub mod facts;
-pub mod program;
 pub mod finding;
+pub mod program;
 pub mod settings;
+pub mod source;
 
 pub mod extract;
+pub mod fix;
 pub mod link;
+pub mod report;
+pub mod rewrite;
 pub mod rules;
 pub mod suppress;
-pub mod rewrite;
-pub mod fix;
-pub mod report;
 
-pub mod knowledge;
-pub mod project;
-pub mod pipeline;
 pub mod cli;
+pub mod knowledge;
+pub mod pipeline;
+pub mod project;

@@ -393,6 +393,9 @@ impl Program {
 
     /// Place of a function's name.
     pub fn name_place(&self, f: FunctionRef) -> Place {
-        Place { file: f.file, span: self.function(f).name_span }
+        Place {
+            file: f.file,
+            span: self.function(f).name_span,
+        }
     }
 }

@@ -57,10 +57,23 @@ impl Default for Settings {
             torch: CURRENT_TORCH,
             levels: BTreeMap::new(),
             only: Vec::new(),
-            vendored: ["third_party", "vendor", "vendored", "_vendor", "3rdparty"].map(String::from).to_vec(),
+            vendored: ["third_party", "vendor", "vendored", "_vendor", "3rdparty"]
+                .map(String::from)
+                .to_vec(),
             cold: [
-                "tests/**", "**/tests/**", "**/test/**", "**/test_*.py", "**/*_test.py", "**/conftest.py", "benchmarks/**",
-                "**/benchmarks/**", "**/benchmark/**", "**/bench_*.py", "**/benchmark_*.py", "examples/**", "**/examples/**",
+                "tests/**",
+                "**/tests/**",
+                "**/test/**",
+                "**/test_*.py",
+                "**/*_test.py",
+                "**/conftest.py",
+                "benchmarks/**",
+                "**/benchmarks/**",
+                "**/benchmark/**",
+                "**/bench_*.py",
+                "**/benchmark_*.py",
+                "examples/**",
+                "**/examples/**",
             ]
             .map(String::from)
             .to_vec(),

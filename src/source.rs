@@ -33,12 +33,18 @@ impl Span {
 
     /// An empty range at `offset`: where something is inserted.
     pub fn at(offset: u32) -> Self {
-        Self { start: offset, end: offset }
+        Self {
+            start: offset,
+            end: offset,
+        }
     }
 
     /// The smallest range that holds both.
     pub fn to(self, other: Self) -> Self {
-        Self { start: self.start.min(other.start), end: self.end.max(other.end) }
+        Self {
+            start: self.start.min(other.start),
+            end: self.end.max(other.end),
+        }
     }
 
     /// Whether `other` lies inside this range.
@@ -82,7 +88,11 @@ impl Source {
     pub fn new(path: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
         let lines = LineIndex::new(&text);
-        Self { path: path.into(), text, lines }
+        Self {
+            path: path.into(),
+            text,
+            lines,
+        }
     }
 
     /// The text of a span.
@@ -107,7 +117,11 @@ impl Source {
 
     /// Offset just past the line that holds `offset`, its line end included.
     pub fn line_end(&self, offset: u32) -> u32 {
-        self.lines.starts.get(self.lines.line(offset) as usize).copied().unwrap_or(self.text.len() as u32)
+        self.lines
+            .starts
+            .get(self.lines.line(offset) as usize)
+            .copied()
+            .unwrap_or(self.text.len() as u32)
     }
 }
 

@@ -20,5 +20,8 @@ pub struct Options {
 /// Links the project. `files` are sorted by path.
 pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -> Program {
     let _ = (knowledge, options);
-    Program { files, ..Program::default() }
+    Program {
+        files,
+        ..Program::default()
+    }
 }

@@ -38,10 +38,16 @@ pub static ALL: &[&Rule] = &[];
 
 /// Runs the rules for which `enabled` holds; findings are sorted by (file, start, rule).
 pub fn run(program: &Program, knowledge: &Knowledge, rewrite: &rewrite::Options, enabled: impl Fn(&Rule) -> bool) -> Vec<Finding> {
-    let mut cx = Context { program, knowledge, rewrite, findings: Vec::new() };
+    let mut cx = Context {
+        program,
+        knowledge,
+        rewrite,
+        findings: Vec::new(),
+    };
     for rule in ALL.iter().filter(|rule| enabled(rule)) {
         (rule.check)(&mut cx);
     }
-    cx.findings.sort_by(|a, b| (a.place, a.rule, &a.message).cmp(&(b.place, b.rule, &b.message)));
+    cx.findings
+        .sort_by(|a, b| (a.place, a.rule, &a.message).cmp(&(b.place, b.rule, &b.message)));
     cx.findings
 }

@@ -1,0 +1,1 @@
+"""Stand-in: just enough of the package's interface to import what a fix in the `sglang` style writes."""
