@@ -1,5 +1,6 @@
 //! Facts of all files in, [`Program`] out: the only place that sees the whole project.
 
+pub(crate) mod conditions;
 mod modules;
 mod resolve;
 
