@@ -1,7 +1,9 @@
 //! What frameworks add: registrars, launchers, decorators, callees. One TOML file each in `rules/frameworks/`.
 
+use super::error::Error;
 use super::op_style::OpStyle;
 use serde::Deserialize;
+use std::path::Path;
 
 /// One framework file.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -10,6 +12,9 @@ pub struct Framework {
     /// The file's stem.
     #[serde(skip)]
     pub name: String,
+    /// The file, as its owner named it.
+    #[serde(skip)]
+    pub file: String,
     /// What the file was checked against.
     pub checked: Checked,
     /// Top packages whose code is this framework's own. The project *is* the framework when it holds one of them.
@@ -237,4 +242,82 @@ pub struct KernelDecorator {
     pub dialect: String,
     /// The kernel language is `triton.language`, so its effects can be read.
     pub triton: bool,
+}
+
+impl Framework {
+    /// Reads a framework file. Its name is the stem of `file`.
+    pub(super) fn read(file: &str, text: &str) -> Result<Self, Error> {
+        let mut framework: Self = toml::from_str(text).map_err(|e| Error::toml(file, text, &e))?;
+        framework.name = Path::new(file).file_stem().and_then(|s| s.to_str()).unwrap_or(file).to_string();
+        framework.file = file.to_string();
+        Ok(framework)
+    }
+
+    /// Adds the rows of an overlay. They stand first: what a project says of its own use wins.
+    pub(super) fn extend(&mut self, overlay: Self) {
+        fn prepend<T>(to: &mut Vec<T>, mut rows: Vec<T>) {
+            rows.append(to);
+            *to = rows;
+        }
+        self.style = overlay.style.or(self.style.take());
+        prepend(&mut self.packages, overlay.packages);
+        prepend(&mut self.register, overlay.register);
+        prepend(&mut self.launcher, overlay.launcher);
+        prepend(&mut self.decorator, overlay.decorator);
+        prepend(&mut self.call, overlay.call);
+        prepend(&mut self.kernel, overlay.kernel);
+        prepend(&mut self.schemas, overlay.schemas);
+        prepend(&mut self.inference_only, overlay.inference_only);
+        prepend(&mut self.hot, overlay.hot);
+        prepend(&mut self.cold, overlay.cold);
+    }
+
+    /// One line for each row about a qualified name.
+    pub(super) fn describe(&self, name: &str) -> Vec<String> {
+        let mut lines = Vec::new();
+        for row in self.register.iter().filter(|r| r.call == name) {
+            let disabled = if row.disabled { ", disabled" } else { "" };
+            lines.push(format!("{name}: registrar ({:?}, {:?}{disabled})", row.role, row.form).to_lowercase());
+        }
+        for row in self.launcher.iter().filter(|l| l.call == name) {
+            lines.push(format!("{name}: launches a kernel ({:?})", row.passes));
+        }
+        for row in self.decorator.iter().filter(|d| d.name == name) {
+            lines.push(format!("{name}: decorator ({:?})", row.does));
+        }
+        for row in self.call.iter().filter(|c| matches(&c.name, name)) {
+            lines.push(row.describe(name));
+        }
+        for row in self.kernel.iter().filter(|k| k.name == name) {
+            lines.push(format!("{name}: makes a kernel of dialect {}", row.dialect));
+        }
+        let op = name.strip_prefix("torch.ops.").map(|op| op.replacen('.', "::", 1));
+        let op = op.as_deref().unwrap_or(name);
+        lines.extend(self.schemas.iter().filter(|s| s.split('(').next() == Some(op)).cloned());
+        lines
+    }
+}
+
+impl Callee {
+    fn describe(&self, name: &str) -> String {
+        let part = |word: &str, params: &[String]| match params {
+            [] => String::new(),
+            params => format!(" {word} {}", params.join(", ")),
+        };
+        let pure = if self.pure { " pure" } else { "" };
+        let parts = [
+            part("writes", &self.writes),
+            part("view of", &self.view_of),
+            part("maybe view of", &self.maybe_view_of),
+        ];
+        format!("{name}:{}{pure}", parts.concat())
+    }
+}
+
+/// A row's name covers a qualified name: equal, or its last part is `*` and the rest is equal.
+pub fn matches(row: &str, name: &str) -> bool {
+    match row.strip_suffix(".*") {
+        Some(prefix) => name.rsplit_once('.').is_some_and(|(parent, _)| parent == prefix),
+        None => row == name,
+    }
 }

@@ -90,7 +90,9 @@ pub(crate) fn absolute(file: &ProgramFile, level: u32, module: &str) -> Option<S
 
 /// The files that an import may run, in the project.
 pub(crate) fn import_targets(modules: &Modules, file: &ProgramFile, facts: &Facts, import: &Import) -> Vec<FileId> {
-    let Some(base) = absolute(file, import.level, facts.name(import.module)) else { return Vec::new() };
+    let Some(base) = absolute(file, import.level, facts.name(import.module)) else {
+        return Vec::new();
+    };
     let mut targets = Vec::new();
     let mut push = |name: &str| targets.extend(modules.file(name));
     let mut upto = String::new();
@@ -120,7 +122,12 @@ pub(crate) fn import_closure(modules: &Modules, files: &[ProgramFile]) -> Vec<Ve
                 .iter()
                 .filter(at_import)
                 .flat_map(|import| import_targets(modules, file, facts, import))
-                .chain(facts.star_imports.iter().filter_map(|s| modules.file(&absolute(file, s.level, facts.name(s.module))?)))
+                .chain(
+                    facts
+                        .star_imports
+                        .iter()
+                        .filter_map(|s| modules.file(&absolute(file, s.level, facts.name(s.module))?)),
+                )
                 .filter(|target| target.index() != i)
                 .collect();
             direct.sort_unstable();

@@ -72,7 +72,13 @@ impl<'a> Resolver<'a> {
     /// A resolver over linked modules.
     pub(crate) fn new(files: &'a [ProgramFile], modules: &'a Modules) -> Self {
         let names = files.iter().map(|_| OnceLock::new()).collect();
-        Self { files, modules, names, exports: RwLock::default(), attributes: RwLock::default() }
+        Self {
+            files,
+            modules,
+            names,
+            exports: RwLock::default(),
+            attributes: RwLock::default(),
+        }
     }
 
     /// Facts of a file.
@@ -106,7 +112,10 @@ impl<'a> Resolver<'a> {
 
     /// The body that holds a function's decorators, defaults and annotations.
     pub(crate) fn parent(&self, f: FunctionRef) -> FunctionRef {
-        FunctionRef { file: f.file, function: self.function(f).parent }
+        FunctionRef {
+            file: f.file,
+            function: self.function(f).parent,
+        }
     }
 
     /// What a value refers to.
@@ -145,7 +154,11 @@ impl<'a> Resolver<'a> {
     /// Qualified name of a function or class of the project: `vllm.utils.f`, `vllm.m.Class.method`.
     pub(crate) fn qualified(&self, f: FunctionRef) -> String {
         let file = &self.files[f.file.index()];
-        format!("{}.{}", file.module, file.facts.name(file.facts.function(f.function).qualname).replace(".<locals>", ""))
+        format!(
+            "{}.{}",
+            file.module,
+            file.facts.name(file.facts.function(f.function).qualname).replace(".<locals>", "")
+        )
     }
 
     /// Qualified name of a class.
@@ -205,7 +218,9 @@ impl<'a> Resolver<'a> {
             return;
         }
         for star in facts.star_imports.iter().rev() {
-            let Some(module) = absolute(&self.files[file.index()], star.level, facts.name(star.module)) else { continue };
+            let Some(module) = absolute(&self.files[file.index()], star.level, facts.name(star.module)) else {
+                continue;
+            };
             match self.modules.find(&module) {
                 Found::File(other) if other != file => {
                     let found = self.export_at(other, name, depth);
@@ -271,7 +286,11 @@ impl<'a> Resolver<'a> {
                     out.push(Entity::Value(v));
                 }
             }
-            Op::Unpack { value: object, index, rest: false } => {
+            Op::Unpack {
+                value: object,
+                index,
+                rest: false,
+            } => {
                 let before = out.len();
                 self.collect_elements(ValueRef { at: v.at, value: object }, Some(i64::from(index)), depth, out);
                 if out.len() == before {
@@ -295,12 +314,25 @@ impl<'a> Resolver<'a> {
                 }
                 if let Ok(i) = f.assigned.binary_search_by_key(&id, |a| a.0) {
                     for &value in &f.assigned[i].1 {
-                        self.collect(ValueRef { at: FunctionRef { file: at.file, function: scope }, value }, depth, out);
+                        self.collect(
+                            ValueRef {
+                                at: FunctionRef {
+                                    file: at.file,
+                                    function: scope,
+                                },
+                                value,
+                            },
+                            depth,
+                            out,
+                        );
                     }
                     return;
                 }
                 if let Some(param) = f.param(id) {
-                    let at = FunctionRef { file: at.file, function: scope };
+                    let at = FunctionRef {
+                        file: at.file,
+                        function: scope,
+                    };
                     if let Some((value, _)) = f.body.iter().find(|(_, v)| v.op == Op::Param(param)) {
                         self.collect(ValueRef { at, value }, depth, out);
                     }
@@ -319,14 +351,24 @@ impl<'a> Resolver<'a> {
     fn collect_import(&self, file: FileId, import: usize, depth: u32, out: &mut Entities) {
         let facts = self.facts(file);
         let import = &facts.imports[import];
-        let Some(base) = absolute(&self.files[file.index()], import.level, facts.name(import.module)) else { return };
+        let Some(base) = absolute(&self.files[file.index()], import.level, facts.name(import.module)) else {
+            return;
+        };
         let Some(member) = import.member else {
-            let name = if import.renamed { base.as_str() } else { base.split('.').next().unwrap_or(&base) };
+            let name = if import.renamed {
+                base.as_str()
+            } else {
+                base.split('.').next().unwrap_or(&base)
+            };
             self.collect_module(name, true, out);
             return;
         };
         let member = facts.name(member);
-        let whole = if base.is_empty() { member.to_owned() } else { format!("{base}.{member}") };
+        let whole = if base.is_empty() {
+            member.to_owned()
+        } else {
+            format!("{base}.{member}")
+        };
         match self.modules.find(&base) {
             Found::File(other) => {
                 let before = out.len();
@@ -355,7 +397,9 @@ impl<'a> Resolver<'a> {
                 Entity::Class(class) => self.collect_member(class, name, false, depth, out),
                 Entity::Instance(class) => self.collect_member(class, name, true, depth, out),
                 // `kernel.fn` of an autotuner, `f.__wrapped__`: the function itself.
-                Entity::Function(f) | Entity::Bound(f) if matches!(name, "fn" | "__wrapped__" | "_init_fn") => out.push(Entity::Function(f)),
+                Entity::Function(f) | Entity::Bound(f) if matches!(name, "fn" | "__wrapped__" | "_init_fn") => {
+                    out.push(Entity::Function(f))
+                }
                 Entity::Function(_) | Entity::Bound(_) | Entity::Value(_) => {}
             }
         }
@@ -377,7 +421,10 @@ impl<'a> Resolver<'a> {
         let Some(depth) = depth.checked_sub(1) else { return };
         let facts = self.facts(class.file);
         let info = &facts.classes[class.class.index()];
-        let body = FunctionRef { file: class.file, function: info.body };
+        let body = FunctionRef {
+            file: class.file,
+            function: info.body,
+        };
         if let Some(value) = self.find_name(class.file, name).and_then(|n| facts.function(info.body).binding(n)) {
             let mut found = Vec::new();
             self.collect(ValueRef { at: body, value }, depth, &mut found);
@@ -403,7 +450,17 @@ impl<'a> Resolver<'a> {
         }
         for &base in &info.bases {
             let mut bases = Vec::new();
-            self.collect(ValueRef { at: FunctionRef { file: class.file, function: info.parent }, value: base }, depth, &mut bases);
+            self.collect(
+                ValueRef {
+                    at: FunctionRef {
+                        file: class.file,
+                        function: info.parent,
+                    },
+                    value: base,
+                },
+                depth,
+                &mut bases,
+            );
             for entity in bases {
                 match entity {
                     Entity::Class(base) if base != class => self.collect_member(base, name, instance, depth, out),
@@ -435,12 +492,17 @@ impl<'a> Resolver<'a> {
         let body = facts.classes[class.class.index()].body;
         let mut map: FxHashMap<Box<str>, Vec<ValueRef>> = FxHashMap::default();
         for (id, method) in facts.functions().filter(|(_, f)| f.parent == body && f.class.is_some()) {
-            let at = FunctionRef { file: class.file, function: id };
+            let at = FunctionRef {
+                file: class.file,
+                function: id,
+            };
             for (_, value) in method.body.iter() {
                 if let Op::SetAttr(object, name, assigned) = value.op
                     && method.body.op(object) == Op::Param(0)
                 {
-                    map.entry(facts.name(name).into()).or_default().push(ValueRef { at, value: assigned });
+                    map.entry(facts.name(name).into())
+                        .or_default()
+                        .push(ValueRef { at, value: assigned });
                 }
             }
         }
@@ -469,13 +531,18 @@ impl<'a> Resolver<'a> {
     /// What the bases of a class refer to.
     pub(crate) fn bases(&self, class: ClassRef) -> Entities {
         let info = &self.facts(class.file).classes[class.class.index()];
-        let at = FunctionRef { file: class.file, function: info.parent };
+        let at = FunctionRef {
+            file: class.file,
+            function: info.parent,
+        };
         info.bases.iter().flat_map(|&base| self.entities(at, base)).collect()
     }
 
     /// Whether a class derives, at any depth, from something outside with this dotted name.
     pub(crate) fn derives_from(&self, class: ClassRef, accept: impl Fn(&str) -> bool) -> bool {
-        self.lineage(class).into_iter().any(|c| self.bases(c).iter().any(|b| matches!(b, Entity::External(name) if accept(name))))
+        self.lineage(class)
+            .into_iter()
+            .any(|c| self.bases(c).iter().any(|b| matches!(b, Entity::External(name) if accept(name))))
     }
 
     fn collect_call(&self, v: ValueRef, call: &Call, depth: u32, out: &mut Entities) {
@@ -485,7 +552,14 @@ impl<'a> Resolver<'a> {
         }
         let first = call.args.first().filter(|a| a.kind == ArgKind::Positional);
         let mut callees = Vec::new();
-        self.collect(ValueRef { at: v.at, value: call.callee }, depth, &mut callees);
+        self.collect(
+            ValueRef {
+                at: v.at,
+                value: call.callee,
+            },
+            depth,
+            &mut callees,
+        );
         let before = out.len();
         for callee in callees {
             match callee {
@@ -493,16 +567,34 @@ impl<'a> Resolver<'a> {
                 Entity::External(path) => match first {
                     Some(arg) if keeps_function(&path) => {
                         let mut inner = Vec::new();
-                        self.collect(ValueRef { at: v.at, value: arg.value }, depth, &mut inner);
+                        self.collect(
+                            ValueRef {
+                                at: v.at,
+                                value: arg.value,
+                            },
+                            depth,
+                            &mut inner,
+                        );
                         inner.retain(|e| matches!(e, Entity::Function(_) | Entity::Bound(_) | Entity::Class(_)));
-                        if inner.is_empty() { out.push(Entity::Made(path, v)) } else { out.append(&mut inner) }
+                        if inner.is_empty() {
+                            out.push(Entity::Made(path, v))
+                        } else {
+                            out.append(&mut inner)
+                        }
                     }
                     _ => out.push(Entity::Made(path, v)),
                 },
                 // A decorator made by a call and applied by hand: `triton.autotune(…)(fn)`.
                 Entity::Made(path, _) if keeps_function(&path) || path.starts_with("triton.") => {
                     if let Some(arg) = first {
-                        self.collect(ValueRef { at: v.at, value: arg.value }, depth, out);
+                        self.collect(
+                            ValueRef {
+                                at: v.at,
+                                value: arg.value,
+                            },
+                            depth,
+                            out,
+                        );
                     }
                 }
                 Entity::Made(path, _) => out.push(Entity::Made(format!("{path}()").into(), v)),
@@ -557,7 +649,14 @@ impl<'a> Resolver<'a> {
             return;
         };
         let before = out.len();
-        self.collect_annotated(ValueRef { at: self.parent(v.at), value: annotation.value }, depth, out);
+        self.collect_annotated(
+            ValueRef {
+                at: self.parent(v.at),
+                value: annotation.value,
+            },
+            depth,
+            out,
+        );
         if out.len() == before {
             out.push(Entity::Value(v));
         }
@@ -572,7 +671,10 @@ impl<'a> Resolver<'a> {
                 self.collect_annotated(ValueRef { at: v.at, value: right }, depth, out);
             }
             Op::Index(object, index) => {
-                if self.external_where(v.at, object, |n| n.ends_with(".Optional") || n.ends_with(".Annotated")).is_some() {
+                if self
+                    .external_where(v.at, object, |n| n.ends_with(".Optional") || n.ends_with(".Annotated"))
+                    .is_some()
+                {
                     self.collect_annotated(ValueRef { at: v.at, value: index }, depth, out);
                 }
             }
@@ -581,13 +683,25 @@ impl<'a> Resolver<'a> {
                 if text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !text.is_empty() {
                     let mut found = Vec::new();
                     self.collect_free(v.at, text, depth, &mut found);
-                    out.extend(found.into_iter().filter_map(|e| if let Entity::Class(c) = e { Some(Entity::Instance(c)) } else { None }));
+                    out.extend(found.into_iter().filter_map(|e| {
+                        if let Entity::Class(c) = e {
+                            Some(Entity::Instance(c))
+                        } else {
+                            None
+                        }
+                    }));
                 }
             }
             _ => {
                 let mut found = Vec::new();
                 self.collect(v, depth, &mut found);
-                out.extend(found.into_iter().filter_map(|e| if let Entity::Class(c) = e { Some(Entity::Instance(c)) } else { None }));
+                out.extend(found.into_iter().filter_map(|e| {
+                    if let Entity::Class(c) = e {
+                        Some(Entity::Instance(c))
+                    } else {
+                        None
+                    }
+                }));
             }
         }
     }
@@ -621,13 +735,27 @@ impl<'a> Resolver<'a> {
                     let one = position.map(|p| if p < 0 { p + items.len() as i64 } else { p });
                     for (i, &item) in items.iter().enumerate() {
                         if one.is_none_or(|p| p == i as i64) {
-                            self.collect(ValueRef { at: display.at, value: item }, depth.saturating_sub(1), out);
+                            self.collect(
+                                ValueRef {
+                                    at: display.at,
+                                    value: item,
+                                },
+                                depth.saturating_sub(1),
+                                out,
+                            );
                         }
                     }
                 }
                 Op::Dict(items) => {
                     for pair in body.items(items).chunks(2) {
-                        self.collect(ValueRef { at: display.at, value: pair[1] }, depth.saturating_sub(1), out);
+                        self.collect(
+                            ValueRef {
+                                at: display.at,
+                                value: pair[1],
+                            },
+                            depth.saturating_sub(1),
+                            out,
+                        );
                     }
                 }
                 _ => {}
@@ -642,7 +770,14 @@ impl<'a> Resolver<'a> {
             if let Op::Dict(items) = body.op(display.value) {
                 for pair in body.items(items).chunks(2) {
                     if matches!(body.op(pair[0]), Op::Const(Const::Str(s)) if self.text(display.at.file, s) == key) {
-                        self.collect(ValueRef { at: display.at, value: pair[1] }, depth.saturating_sub(1), out);
+                        self.collect(
+                            ValueRef {
+                                at: display.at,
+                                value: pair[1],
+                            },
+                            depth.saturating_sub(1),
+                            out,
+                        );
                     }
                 }
             }
@@ -665,7 +800,10 @@ impl<'a> Resolver<'a> {
     /// Whether a function carries the decorator of this plain name.
     pub(crate) fn has_plain_decorator(&self, f: FunctionRef, name: &str) -> bool {
         let body = self.body(self.parent(f));
-        self.function(f).decorators.iter().any(|d| matches!(body.op(d.value), Op::Free(n) if self.text(f.file, n) == name))
+        self.function(f)
+            .decorators
+            .iter()
+            .any(|d| matches!(body.op(d.value), Op::Free(n) if self.text(f.file, n) == name))
     }
 
     /// The texts that a value may be, if it is built from constants: literals, names of constants, f-strings, `+`,
@@ -687,7 +825,12 @@ impl<'a> Resolver<'a> {
         match body.op(v.value) {
             Op::Const(Const::Str(text)) => Some(vec![self.text(v.at.file, text).to_owned()]),
             Op::Const(Const::Int(i)) => Some(vec![i.to_string()]),
-            Op::Format(items) => joined(body.items(items).iter().map(|&i| self.texts_at(here(i), depth)).collect::<Option<_>>()?),
+            Op::Format(items) => joined(
+                body.items(items)
+                    .iter()
+                    .map(|&i| self.texts_at(here(i), depth))
+                    .collect::<Option<_>>()?,
+            ),
             Op::Binary(crate::facts::BinaryOp::Add, a, b) => joined(vec![self.texts_at(here(a), depth)?, self.texts_at(here(b), depth)?]),
             Op::Select(_, a, b) => {
                 let mut all = self.texts_at(here(a), depth)?;
@@ -714,7 +857,9 @@ impl<'a> Resolver<'a> {
 
 /// Whether looking a function up on an instance (or, without `instance`, on the class) binds its first parameter.
 fn binds_first(resolver: &Resolver<'_>, f: FunctionRef, instance: bool) -> bool {
-    if resolver.has_plain_decorator(f, "staticmethod") || resolver.function(f).params.first().is_none_or(|p| p.kind == ParamKind::KeywordOnly) {
+    if resolver.has_plain_decorator(f, "staticmethod")
+        || resolver.function(f).params.first().is_none_or(|p| p.kind == ParamKind::KeywordOnly)
+    {
         return false;
     }
     instance || resolver.has_plain_decorator(f, "classmethod")
@@ -724,9 +869,18 @@ fn binds_first(resolver: &Resolver<'_>, f: FunctionRef, instance: bool) -> bool 
 fn keeps_function(path: &str) -> bool {
     matches!(
         path,
-        "functools.lru_cache" | "functools.cache" | "functools.wraps" | "functools.update_wrapper" | "builtins.staticmethod" | "builtins.classmethod"
+        "functools.lru_cache"
+            | "functools.cache"
+            | "functools.wraps"
+            | "functools.update_wrapper"
+            | "builtins.staticmethod"
+            | "builtins.classmethod"
     ) || path.starts_with("triton.") && matches!(path.rsplit('.').next(), Some("jit" | "autotune" | "heuristics"))
-        || path.starts_with("torch.") && matches!(path.rsplit('.').next(), Some("compile" | "wrap_triton" | "no_grad" | "inference_mode" | "disable"))
+        || path.starts_with("torch.")
+            && matches!(
+                path.rsplit('.').next(),
+                Some("compile" | "wrap_triton" | "no_grad" | "inference_mode" | "disable")
+            )
 }
 
 /// The id of a function's module.
