@@ -1,0 +1,86 @@
+//! Which torch a project asks for: the oldest version that its requirements allow.
+
+use crate::settings::TorchVersion;
+use std::path::Path;
+
+/// The oldest torch that the project's own files allow, and the file that says so.
+pub fn torch_version(root: &Path) -> Option<(TorchVersion, String)> {
+    candidates(root).into_iter().find_map(|(name, path)| {
+        let text = std::fs::read(path).ok()?;
+        let text = String::from_utf8_lossy(&text);
+        let version = if name == "pyproject.toml" { from_pyproject(&text) } else { from_lines(&text) };
+        version.map(|version| (version, name))
+    })
+}
+
+/// Files that may name the requirement, the most binding first.
+fn candidates(root: &Path) -> Vec<(String, std::path::PathBuf)> {
+    let mut found: Vec<(String, std::path::PathBuf)> =
+        ["pyproject.toml", "setup.cfg", "setup.py"].map(|name| (name.to_string(), root.join(name))).to_vec();
+    for folder in [".", "requirements"] {
+        found.extend(listed(&root.join(folder), |name| name.starts_with("requirements") || (folder != "." && name.ends_with(".txt"))));
+    }
+    for (name, path) in listed(root, |name| name.ends_with(".dist-info") || name.ends_with(".egg-info")) {
+        found.push((format!("{name}/METADATA"), path.join("METADATA")));
+        found.push((format!("{name}/requires.txt"), path.join("requires.txt")));
+    }
+    found
+}
+
+fn listed(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<(String, std::path::PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<_> = entries.flatten().map(|e| (e.file_name().to_string_lossy().into_owned(), e.path())).collect();
+    names.retain(|(name, _)| keep(name));
+    names.sort();
+    names
+}
+
+fn from_pyproject(text: &str) -> Option<TorchVersion> {
+    let table: toml::Table = text.parse().ok()?;
+    let project = table.get("project")?;
+    let mut requirements: Vec<&toml::Value> = project.get("dependencies").and_then(|d| d.as_array()).into_iter().flatten().collect();
+    let optional = project.get("optional-dependencies").and_then(|d| d.as_table());
+    requirements.extend(optional.into_iter().flatten().filter_map(|(_, list)| list.as_array()).flatten());
+    requirements.iter().filter_map(|r| r.as_str()).find_map(requirement)
+}
+
+fn from_lines(text: &str) -> Option<TorchVersion> {
+    text.lines().find_map(|line| {
+        let line = line.trim().trim_start_matches("Requires-Dist:").trim_start_matches(['"', '\'', ' ']);
+        requirement(line)
+    })
+}
+
+/// `torch>=2.6`, `torch (==2.7.1)`, `torch ~= 2.6 ; …`: the lower bound; `None` for another package or no lower bound.
+fn requirement(text: &str) -> Option<TorchVersion> {
+    let rest = text.trim().strip_prefix("torch")?;
+    let rest = rest.split([';', '#', '"', '\'']).next().unwrap_or_default();
+    let rest = rest.trim_start().trim_start_matches(['(', ' ']);
+    rest.split(',').find_map(|part| {
+        let part = part.trim();
+        let number = [">=", "==", "~=", ">"].iter().find_map(|sign| part.strip_prefix(sign))?;
+        let mut parts = number.trim().split(|c: char| !c.is_ascii_digit());
+        let major = parts.next()?.parse().ok()?;
+        let minor = parts.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
+        Some((major, minor))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_bounds_are_read_in_every_spelling() {
+        assert_eq!(requirement("torch>=2.6"), Some((2, 6)));
+        assert_eq!(requirement("torch ==2.7.1"), Some((2, 7)));
+        assert_eq!(requirement("torch (>=2.4,<3)"), Some((2, 4)));
+        assert_eq!(requirement("torch~=2.10.0; sys_platform == 'linux'"), Some((2, 10)));
+        assert_eq!(requirement("torch<3, >=2.5"), Some((2, 5)));
+        assert_eq!(requirement("torch==2.11.0+cu130"), Some((2, 11)));
+        assert_eq!(requirement("torchvision>=0.20"), None);
+        assert_eq!(requirement("torch"), None);
+        assert_eq!(from_lines("Requires-Dist: numpy\nRequires-Dist: torch==2.9"), Some((2, 9)));
+        assert_eq!(from_pyproject("[project]\ndependencies = ['numpy', 'torch>=2.6']"), Some((2, 6)));
+    }
+}
