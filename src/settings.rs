@@ -1,6 +1,6 @@
 //! Resolved choices: every field has a value; what was left out in the configuration has its default here.
 
-use crate::finding::Level;
+pub use crate::finding::Level;
 use std::collections::BTreeMap;
 
 /// All choices of a run.

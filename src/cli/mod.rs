@@ -1,6 +1,188 @@
-//! Arguments and one file per subcommand.
+//! The command line: arguments, one file per subcommand, printing, exit codes.
+
+mod args;
+mod check;
+mod inventory;
+
+use crate::pipeline::{Input, InputFile, Stage, Watch};
+use crate::project::config::RuleNames;
+use crate::project::{self, Failure, Project, Request, root};
+use crate::rules;
+use crate::source::Source;
+use args::{Cli, Command};
+use clap::Parser;
+use std::cell::{Cell, RefCell};
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const FAILED: u8 = 2;
 
 /// Runs the command line; returns the exit code (0 clean, 1 findings, 2 could not do the job).
-pub fn run(_args: impl IntoIterator<Item = std::ffi::OsString>) -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { FAILED } else { 0 };
+            // A reader that has gone away has seen enough.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let mut out = Output::default();
+    let result = match &cli.command {
+        Command::Check(args) => check::run(args, &mut out),
+        Command::Inventory(args) => inventory::run(args, &mut out),
+        Command::Explain(_) | Command::Knowledge(_) | Command::Config(_) => Err(Failure("not yet".into())),
+    };
+    match result {
+        Ok(code) => out.end(code),
+        Err(failure) => {
+            out.complain(&format!("opwright: error: {failure}"));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// Where a command prints. A broken pipe is no failure: the reader has seen enough.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    failed: Option<std::io::Error>,
+}
+
+impl Output {
+    fn write(&mut self, text: &str) {
+        if self.failed.is_some() {
+            return;
+        }
+        let mut stdout = std::io::stdout().lock();
+        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            self.failed = Some(error);
+        }
+    }
+
+    fn complain(&self, text: &str) {
+        let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    fn end(self, code: u8) -> ExitCode {
+        match &self.failed {
+            Some(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                self.complain(&format!("opwright: error: cannot write the output: {error}"));
+                ExitCode::from(FAILED)
+            }
+            Some(_) | None => ExitCode::from(code),
+        }
+    }
+}
+
+/// A project with what printing needs.
+struct Run {
+    project: Project,
+    cwd: PathBuf,
+    /// Paths relative to the working directory, by file.
+    names: Vec<String>,
+    clock: Clock,
+}
+
+impl Run {
+    fn start(request: &Request, timings: bool) -> Result<Self, Failure> {
+        let clock = Clock::new(timings);
+        let cwd = std::env::current_dir().map_err(|e| Failure(format!("no working directory: {e}")))?;
+        let names = rule_names();
+        let project = project::read(request, &cwd, RuleNames(&names))?;
+        clock.lap("read");
+        let names = project
+            .files
+            .iter()
+            .map(|f| root::shown_path(&project.root, &cwd, &f.source.path))
+            .collect();
+        Ok(Self {
+            project,
+            cwd,
+            names,
+            clock,
+        })
+    }
+
+    fn input(&self) -> Input<'_> {
+        let files = self.project.files.iter().map(|f| InputFile {
+            source: f.source.clone(),
+            unreadable: f.unreadable.clone(),
+            module: f.module.clone(),
+            is_package: f.is_package,
+            vendored: f.vendored,
+            cold: f.cold,
+        });
+        Input {
+            files: files.collect(),
+            knowledge: &self.project.knowledge,
+            settings: &self.project.settings,
+            watch: self,
+        }
+    }
+
+    fn sources(&self) -> Vec<Arc<Source>> {
+        self.project.files.iter().map(|f| f.source.clone()).collect()
+    }
+
+    fn finish(&self, out: &Output) {
+        for remark in &self.project.remarks {
+            out.complain(&format!("opwright: warning: {remark}"));
+        }
+        for line in self.clock.lines() {
+            out.complain(&line);
+        }
+    }
+}
+
+impl Watch for Run {
+    fn ended(&self, stage: Stage) {
+        self.clock.lap(match stage {
+            Stage::Extract => "extract",
+            Stage::Link => "link",
+            Stage::Rules => "rules",
+            Stage::Fix => "fix",
+        });
+    }
+}
+
+/// How long the stages took, in the order in which they ended.
+struct Clock {
+    last: Cell<Instant>,
+    laps: RefCell<Vec<(&'static str, Duration)>>,
+    wanted: bool,
+}
+
+impl Clock {
+    fn new(wanted: bool) -> Self {
+        Self {
+            last: Cell::new(Instant::now()),
+            laps: RefCell::default(),
+            wanted,
+        }
+    }
+
+    fn lap(&self, name: &'static str) {
+        let now = Instant::now();
+        self.laps.borrow_mut().push((name, now - self.last.replace(now)));
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let laps = self.laps.borrow();
+        let line = |name: &str, time: Duration| format!("{name:<8} {:>9.1} ms", time.as_secs_f64() * 1e3);
+        let mut lines: Vec<String> = laps.iter().map(|(name, time)| line(name, *time)).collect();
+        lines.push(line("total", laps.iter().map(|(_, time)| *time).sum()));
+        if self.wanted { lines } else { Vec::new() }
+    }
+}
+
+/// Every rule and group name.
+fn rule_names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = rules::ALL.iter().flat_map(|rule| [rule.name, rule.group]).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }

@@ -4,7 +4,7 @@ use super::files::reason;
 use super::root::slashes;
 use super::{Failure, Request, requirement};
 use crate::knowledge::Knowledge;
-use crate::settings::{Settings, Style, TorchVersion};
+use crate::settings::{Level, Settings, Style, TorchVersion};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,14 +62,20 @@ pub fn read(root: &Path) -> Result<Configured, Failure> {
         }
         let text = text_of(&own)?;
         let options = toml::from_str(&text).map_err(|e| Failure(explain("opwright.toml", &text, &e)))?;
-        return Ok(Configured { file: Some("opwright.toml".into()), options });
+        return Ok(Configured {
+            file: Some("opwright.toml".into()),
+            options,
+        });
     }
     if !in_shared {
         return Ok(Configured::default());
     }
     let text = text_of(&shared)?;
     let whole: Shared = toml::from_str(&text).map_err(|e| Failure(explain("pyproject.toml", &text, &e)))?;
-    Ok(Configured { file: Some("pyproject.toml".into()), options: whole.tool.opwright })
+    Ok(Configured {
+        file: Some("pyproject.toml".into()),
+        options: whole.tool.opwright,
+    })
 }
 
 #[derive(Deserialize, Default)]
@@ -99,11 +105,23 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 
 /// `file:line: key: message; did you mean …?`
 fn explain(file: &str, text: &str, error: &toml::de::Error) -> String {
-    let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+    let line = error
+        .span()
+        .map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
     let message = error.message().trim();
-    let hint = suggestion_in(message).map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-    let short = message.split(", expected one of").next().unwrap_or(message).replace("unknown field", "unknown key");
-    let short = if hint.is_empty() { message.replace("unknown field", "unknown key") } else { short };
+    let hint = suggestion_in(message)
+        .map(|name| format!("; did you mean `{name}`?"))
+        .unwrap_or_default();
+    let short = message
+        .split(", expected one of")
+        .next()
+        .unwrap_or(message)
+        .replace("unknown field", "unknown key");
+    let short = if hint.is_empty() {
+        message.replace("unknown field", "unknown key")
+    } else {
+        short
+    };
     format!("{file}:{line}: {short}{hint}")
 }
 
@@ -116,8 +134,13 @@ fn suggestion_in(message: &str) -> Option<String> {
 
 /// The known word that a misspelt one was probably meant to be.
 pub fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    let scored = known.into_iter().map(|word| (strsim::jaro_winkler(&unknown.replace('_', "-"), word), word));
-    scored.filter(|(score, _)| *score > 0.75).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, word)| word.to_string())
+    let scored = known
+        .into_iter()
+        .map(|word| (strsim::jaro_winkler(&unknown.replace('_', "-"), word), word));
+    scored
+        .filter(|(score, _)| *score > 0.75)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, word)| word.to_string())
 }
 
 impl Configured {
@@ -154,9 +177,13 @@ impl Configured {
         let only = (!request.only.is_empty()).then(|| request.only.clone());
         let (only, origin) = pick(&only, "--only", &options.only, file);
         settings.only = only.unwrap_or_default();
-        rules.check(settings.only.iter()).map_err(|e| Failure(format!("{}: {e}", place(&origin, "only"))))?;
+        rules
+            .check(settings.only.iter())
+            .map_err(|e| Failure(format!("{}: {e}", place(&origin, "only"))))?;
         from.push(("only", origin));
-        rules.check(options.levels.keys()).map_err(|e| Failure(format!("{file}: levels: {e}")))?;
+        rules
+            .check(options.levels.keys())
+            .map_err(|e| Failure(format!("{file}: levels: {e}")))?;
         settings.levels = options.levels.iter().map(|(name, word)| (name.clone(), word.level())).collect();
         from.push(("levels", origin_of(!options.levels.is_empty(), file)));
         let (torch, origin) = self.torch(root)?;
@@ -190,8 +217,7 @@ impl Configured {
 }
 
 impl LevelWord {
-    fn level(self) -> Option<crate::finding::Level> {
-        use crate::finding::Level;
+    fn level(self) -> Option<Level> {
         match self {
             Self::Off => None,
             Self::Note => Some(Level::Note),
@@ -206,7 +232,9 @@ impl RuleNames<'_> {
     pub fn check<'b>(self, names: impl Iterator<Item = &'b String>) -> Result<(), String> {
         for name in names {
             if !self.0.contains(&name.as_str()) {
-                let hint = nearest(name, self.0.iter().copied()).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+                let hint = nearest(name, self.0.iter().copied())
+                    .map(|n| format!("; did you mean `{n}`?"))
+                    .unwrap_or_default();
                 return Err(format!("unknown rule `{name}`{hint}"));
             }
         }
@@ -257,5 +285,9 @@ fn origin_of(written: bool, file: &str) -> String {
 
 /// `--style` alone, `opwright.toml: style` with its key.
 fn place(origin: &str, key: &str) -> String {
-    if origin.starts_with("--") { origin.to_string() } else { format!("{origin}: {key}") }
+    if origin.starts_with("--") {
+        origin.to_string()
+    } else {
+        format!("{origin}: {key}")
+    }
 }

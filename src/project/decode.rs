@@ -36,9 +36,10 @@ pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
     let name = declared.as_deref().map(normalise);
     match name.as_deref() {
         None | Some("utf-8" | "utf8" | "utf-8-sig" | "u8") => utf8(bytes),
-        Some("latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" | "l1" | "8859") if bytes.starts_with(MARK) => {
-            Err(format!("the file has a UTF-8 byte order mark but declares `{}`", declared.unwrap_or_default()))
-        }
+        Some("latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" | "l1" | "8859") if bytes.starts_with(MARK) => Err(format!(
+            "the file has a UTF-8 byte order mark but declares `{}`",
+            declared.unwrap_or_default()
+        )),
         Some("latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" | "l1" | "8859") => {
             Ok((bytes.iter().map(|&b| char::from(b)).collect(), Encoding::Latin1))
         }
@@ -55,7 +56,10 @@ pub fn decode(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
 fn utf8(bytes: Vec<u8>) -> Result<(String, Encoding), String> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok((text, Encoding::Utf8)),
-        Err(error) => Err(format!("the file is not valid UTF-8 at offset {}", error.utf8_error().valid_up_to())),
+        Err(error) => Err(format!(
+            "the file is not valid UTF-8 at offset {}",
+            error.utf8_error().valid_up_to()
+        )),
     }
 }
 
@@ -85,7 +89,10 @@ fn coding_name(comment: &[u8]) -> Option<String> {
     memchr::memmem::find_iter(comment, b"coding").find_map(|at| {
         let rest = &comment[at + b"coding".len()..];
         let rest = rest.strip_prefix(b":").or_else(|| rest.strip_prefix(b"="))?.trim_ascii_start();
-        let end = rest.iter().position(|b| !(b.is_ascii_alphanumeric() || b"-_.".contains(b))).unwrap_or(rest.len());
+        let end = rest
+            .iter()
+            .position(|b| !(b.is_ascii_alphanumeric() || b"-_.".contains(b)))
+            .unwrap_or(rest.len());
         (end > 0).then(|| String::from_utf8_lossy(&rest[..end]).into_owned())
     })
 }
@@ -112,8 +119,15 @@ mod tests {
         assert!(text.ends_with("'ü'\n"));
         assert_eq!(encoding.encode(&text).unwrap(), bytes);
         assert_eq!(encoding.encode("€"), None);
-        assert_eq!(decode(b"# coding=ascii\n\xfc".to_vec()).unwrap_err(), "the file declares ASCII but has another byte at offset 15");
-        assert!(decode(b"# vim: set fileencoding=koi8-r :\n\xfc".to_vec()).unwrap_err().contains("`koi8-r`"));
+        assert_eq!(
+            decode(b"# coding=ascii\n\xfc".to_vec()).unwrap_err(),
+            "the file declares ASCII but has another byte at offset 15"
+        );
+        assert!(
+            decode(b"# vim: set fileencoding=koi8-r :\n\xfc".to_vec())
+                .unwrap_err()
+                .contains("`koi8-r`")
+        );
         assert_eq!(decode(b"# coding: koi8-r\nx".to_vec()).unwrap().1, Encoding::Ascii);
     }
 

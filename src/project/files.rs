@@ -113,7 +113,11 @@ fn walk(root: &Path, start: &Path, globs: &Globs, each: &mut dyn FnMut(&Path)) {
     let excluded = globs.excluded.clone();
     let mut builder = WalkBuilder::new(start);
     // Links are not followed: what they name inside the project is read under its own path.
-    builder.require_git(false).parents(in_repository).git_global(false).follow_links(false);
+    builder
+        .require_git(false)
+        .parents(in_repository)
+        .git_global(false)
+        .follow_links(false);
     builder.filter_entry(move |entry| {
         if entry.path() == first {
             return true;
@@ -154,7 +158,17 @@ pub fn read_all(root: &Path, found: Found, stdin: Option<&(PathBuf, Vec<u8>)>) -
             };
             let source = Arc::new(Source::new(name, text));
             let is_package = path.file_stem().is_some_and(|stem| stem == "__init__");
-            File { source, path, encoding, unreadable, module: String::new(), is_package, vendored: false, cold: false, shown }
+            File {
+                source,
+                path,
+                encoding,
+                unreadable,
+                module: String::new(),
+                is_package,
+                vendored: false,
+                cold: false,
+                shown,
+            }
         })
         .collect()
 }

@@ -6,8 +6,16 @@ use std::path::Path;
 
 /// Names every file's module; returns the source roots, relative to the root (`.` is the root itself).
 pub fn name(files: &mut [File], root: &Path, configured: &[String]) -> Vec<String> {
-    let packages: BTreeSet<String> = files.iter().filter(|f| f.is_package).map(|f| folder(&f.source.path).to_string()).collect();
-    let mut roots: BTreeSet<String> = configured.iter().map(|r| r.trim_matches('/').replace("./", "")).map(dot_is_empty).collect();
+    let packages: BTreeSet<String> = files
+        .iter()
+        .filter(|f| f.is_package)
+        .map(|f| folder(&f.source.path).to_string())
+        .collect();
+    let mut roots: BTreeSet<String> = configured
+        .iter()
+        .map(|r| r.trim_matches('/').replace("./", ""))
+        .map(dot_is_empty)
+        .collect();
     if roots.is_empty() {
         roots = found_roots(&packages, files);
     }
@@ -52,7 +60,9 @@ fn found_roots(packages: &BTreeSet<String>, files: &[File]) -> BTreeSet<String> 
 fn package_above(root: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for up in root.ancestors() {
-        let Some(name) = up.file_name().filter(|_| up.join("__init__.py").is_file()) else { break };
+        let Some(name) = up.file_name().filter(|_| up.join("__init__.py").is_file()) else {
+            break;
+        };
         names.insert(0, name.to_string_lossy().into_owned());
     }
     names
@@ -66,7 +76,11 @@ fn nearest<'a>(roots: &'a BTreeSet<String>, of: &str) -> &'a str {
 fn dotted(path: &str, base: &str, above: &[String]) -> String {
     let below = path.strip_prefix(base).unwrap_or(path).trim_start_matches('/');
     let below = below.strip_suffix(".pyi").or_else(|| below.strip_suffix(".py")).unwrap_or(below);
-    let mut parts: Vec<&str> = if base.is_empty() { above.iter().map(String::as_str).collect() } else { Vec::new() };
+    let mut parts: Vec<&str> = if base.is_empty() {
+        above.iter().map(String::as_str).collect()
+    } else {
+        Vec::new()
+    };
     parts.extend(below.split('/'));
     if parts.len() > 1 && parts.last() == Some(&"__init__") {
         parts.pop();

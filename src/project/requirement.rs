@@ -8,17 +8,24 @@ pub fn torch_version(root: &Path) -> Option<(TorchVersion, String)> {
     candidates(root).into_iter().find_map(|(name, path)| {
         let text = std::fs::read(path).ok()?;
         let text = String::from_utf8_lossy(&text);
-        let version = if name == "pyproject.toml" { from_pyproject(&text) } else { from_lines(&text) };
+        let version = if name == "pyproject.toml" {
+            from_pyproject(&text)
+        } else {
+            from_lines(&text)
+        };
         version.map(|version| (version, name))
     })
 }
 
 /// Files that may name the requirement, the most binding first.
 fn candidates(root: &Path) -> Vec<(String, std::path::PathBuf)> {
-    let mut found: Vec<(String, std::path::PathBuf)> =
-        ["pyproject.toml", "setup.cfg", "setup.py"].map(|name| (name.to_string(), root.join(name))).to_vec();
+    let mut found: Vec<(String, std::path::PathBuf)> = ["pyproject.toml", "setup.cfg", "setup.py"]
+        .map(|name| (name.to_string(), root.join(name)))
+        .to_vec();
     for folder in [".", "requirements"] {
-        found.extend(listed(&root.join(folder), |name| name.starts_with("requirements") || (folder != "." && name.ends_with(".txt"))));
+        found.extend(listed(&root.join(folder), |name| {
+            name.starts_with("requirements") || (folder != "." && name.ends_with(".txt"))
+        }));
     }
     for (name, path) in listed(root, |name| name.ends_with(".dist-info") || name.ends_with(".egg-info")) {
         found.push((format!("{name}/METADATA"), path.join("METADATA")));
@@ -28,8 +35,13 @@ fn candidates(root: &Path) -> Vec<(String, std::path::PathBuf)> {
 }
 
 fn listed(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<(String, std::path::PathBuf)> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let mut names: Vec<_> = entries.flatten().map(|e| (e.file_name().to_string_lossy().into_owned(), e.path())).collect();
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = entries
+        .flatten()
+        .map(|e| (e.file_name().to_string_lossy().into_owned(), e.path()))
+        .collect();
     names.retain(|(name, _)| keep(name));
     names.sort();
     names
@@ -38,7 +50,12 @@ fn listed(folder: &Path, keep: impl Fn(&str) -> bool) -> Vec<(String, std::path:
 fn from_pyproject(text: &str) -> Option<TorchVersion> {
     let table: toml::Table = text.parse().ok()?;
     let project = table.get("project")?;
-    let mut requirements: Vec<&toml::Value> = project.get("dependencies").and_then(|d| d.as_array()).into_iter().flatten().collect();
+    let mut requirements: Vec<&toml::Value> = project
+        .get("dependencies")
+        .and_then(|d| d.as_array())
+        .into_iter()
+        .flatten()
+        .collect();
     let optional = project.get("optional-dependencies").and_then(|d| d.as_table());
     requirements.extend(optional.into_iter().flatten().filter_map(|(_, list)| list.as_array()).flatten());
     requirements.iter().filter_map(|r| r.as_str()).find_map(requirement)
@@ -46,7 +63,10 @@ fn from_pyproject(text: &str) -> Option<TorchVersion> {
 
 fn from_lines(text: &str) -> Option<TorchVersion> {
     text.lines().find_map(|line| {
-        let line = line.trim().trim_start_matches("Requires-Dist:").trim_start_matches(['"', '\'', ' ']);
+        let line = line
+            .trim()
+            .trim_start_matches("Requires-Dist:")
+            .trim_start_matches(['"', '\'', ' ']);
         requirement(line)
     })
 }

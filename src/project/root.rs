@@ -49,7 +49,13 @@ fn is_marked(folder: &Path) -> bool {
 
 /// The deepest folder that holds all the paths.
 fn common_folder(named: &[PathBuf]) -> PathBuf {
-    let folder = |path: &Path| if path.is_dir() { path.to_path_buf() } else { path.parent().unwrap_or(path).to_path_buf() };
+    let folder = |path: &Path| {
+        if path.is_dir() {
+            path.to_path_buf()
+        } else {
+            path.parent().unwrap_or(path).to_path_buf()
+        }
+    };
     let mut common = named.first().map(|path| folder(path)).unwrap_or_default();
     for path in named {
         while !path.starts_with(&common) && common.pop() {}
@@ -97,7 +103,11 @@ pub fn shown_path(root: &Path, cwd: &Path, path: &str) -> String {
 /// A path as text with `/` between its parts.
 pub fn slashes(path: &Path) -> String {
     let text = path.to_string_lossy();
-    if std::path::MAIN_SEPARATOR == '/' { text.into_owned() } else { text.replace(std::path::MAIN_SEPARATOR, "/") }
+    if std::path::MAIN_SEPARATOR == '/' {
+        text.into_owned()
+    } else {
+        text.replace(std::path::MAIN_SEPARATOR, "/")
+    }
 }
 
 #[cfg(test)]

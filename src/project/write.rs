@@ -24,7 +24,11 @@ pub fn replace(root: &Path, file: &File, text: &str) -> Result<(), String> {
 fn real_path(root: &Path, path: &Path) -> Result<std::path::PathBuf, String> {
     let real = path.canonicalize().map_err(|e| reason(&e))?;
     let root = root.canonicalize().map_err(|e| reason(&e))?;
-    if real.starts_with(&root) { Ok(real) } else { Err("it is a link to a file outside the project".into()) }
+    if real.starts_with(&root) {
+        Ok(real)
+    } else {
+        Err("it is a link to a file outside the project".into())
+    }
 }
 
 fn write_beside(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -69,7 +73,8 @@ mod tests {
         let mut permissions = std::fs::metadata(&path).unwrap().permissions();
         #[cfg(unix)]
         std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o754);
-        std::fs::set_permissions(&path, permissions.clone()).unwrap();
+        std::fs::set_permissions(&path, permissions).unwrap();
+        let permissions = std::fs::metadata(&path).unwrap().permissions();
         let read = file(&path);
         replace(folder.path(), &read, "x = 2\r\n").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"x = 2\r\n");
@@ -86,7 +91,11 @@ mod tests {
         std::fs::write(outside.path().join("a.py"), "x = 1\n").unwrap();
         let link = inside.path().join("a.py");
         std::os::unix::fs::symlink(outside.path().join("a.py"), &link).unwrap();
-        assert!(replace(inside.path(), &file(&link), "y").unwrap_err().contains("outside the project"));
+        assert!(
+            replace(inside.path(), &file(&link), "y")
+                .unwrap_err()
+                .contains("outside the project")
+        );
     }
 
     #[test]
