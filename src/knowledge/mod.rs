@@ -12,6 +12,7 @@ use frameworks::Framework;
 /// The framework files, as (stem, text), sorted by stem.
 const FRAMEWORKS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/frameworks.rs"));
 const TORCH: &str = include_str!("../../rules/knowledge/torch.toml");
+const TRITON: &str = include_str!("../../rules/knowledge/triton.toml");
 const EMBEDDED: &str = "embedded knowledge is valid: a test reads it";
 
 /// All that is known of other people's APIs.
@@ -49,7 +50,7 @@ impl Knowledge {
         let torch = torch::Torch::read("rules/knowledge/torch.toml", TORCH)?;
         Ok(Self {
             torch,
-            triton: triton::Triton::default(),
+            triton: triton::Triton::read("rules/knowledge/triton.toml", TRITON)?,
             frameworks,
         })
     }
