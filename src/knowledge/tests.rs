@@ -21,7 +21,7 @@ fn unknown_key_names_file_place_and_neighbour() {
 fn effect_text_is_read_back() {
     for text in [
         "(self!) -> view self",
-        "(input!, inplace?) -> fresh; view input",
+        "(input!?, inplace?) -> fresh; view input",
         "(*tensors) -> maybe tensors",
         "(self, *, copy^) -> maybe self",
         "(*, out!) -> view out, view out",
@@ -53,5 +53,65 @@ fn trailing_underscore_means_in_place() {
         (&[0][..], &[Shares::View(vec![0])][..])
     );
     assert!(torch.function("torch.ops.aten.add_.Tensor").is_some());
-    assert!(torch.method("__len__").is_none());
+    assert!(torch.method("__no_such__").is_none() && torch.method("_").is_none());
+}
+
+#[test]
+fn torch_file_knows_views_copies_and_writes() {
+    let torch = &Knowledge::embedded().torch;
+    let results = |name: &str| torch.function(name).unwrap_or_else(|| panic!("{name}")).results.clone();
+    for (name, expected) in [
+        ("torch.add", "(*, out!) -> view out"),
+        ("torch.Tensor.add", "() -> fresh"),
+        ("torch.Tensor.view", "(self) -> view self"),
+        ("torch.Tensor.reshape", "(self) -> maybe self"),
+        ("torch.Tensor.contiguous", "(self) -> maybe self"),
+        ("torch.Tensor.to", "(self, *args, copy^) -> maybe self"),
+        ("torch.Tensor.half", "(self) -> maybe self"),
+        ("torch.Tensor.clone", "() -> fresh"),
+        ("torch.Tensor.split", "(self) -> views self"),
+        ("torch.Tensor.topk", "() -> fresh, fresh"),
+        ("torch.topk", "(*, out!) -> view out, view out"),
+        ("torch.Tensor.max", "(self, dim?, keepdim) -> fresh; list"),
+        ("torch.Tensor.t_", "(self~) -> view self"),
+        ("torch.Tensor.set_", "(self~, source) -> view self source"),
+        ("torch.Tensor.copy_", "(self!) -> view self"),
+        ("torch.Tensor.requires_grad_", "(self) -> view self"),
+        ("torch.Tensor.data_ptr", "() -> scalar"),
+        ("torch.Tensor.record_stream", "() -> ()"),
+        ("torch.empty_like", "(*, out!) -> view out"),
+        ("torch.from_numpy", "(ndarray) -> view ndarray"),
+        ("torch.nn.functional.relu", "(input!?, inplace?) -> fresh; view input"),
+        ("torch.nn.functional.pad", "() -> fresh"),
+        (
+            "torch.nn.functional.dropout",
+            "(input!?, p, training, inplace?) -> maybe input; view input",
+        ),
+        ("torch._foreach_mul_", "(self!) -> ()"),
+        ("torch.nn.init.normal_", "(input!) -> view input"),
+        (
+            "torch.distributed.all_gather_into_tensor",
+            "(output_tensor!, input_tensor, group, async_op) -> scalar",
+        ),
+        ("torch.ops.aten.topk.values", "(*, values!, indices!) -> view values, view indices"),
+        ("torch.ops.aten.slice.Tensor", "(self) -> view self"),
+        ("torch.ops.aten.copy_.default", "(input!) -> view input"),
+        ("torch.ops._c10d_functional.wait_tensor", "(tensor) -> view tensor"),
+        ("torch.cuda.current_stream", "() -> scalar"),
+        ("torch.linalg.norm", "(*, out!) -> view out"),
+    ] {
+        assert_eq!(torch.function(name).map(torch::Effect::text).as_deref(), Some(expected), "{name}");
+    }
+    assert_eq!(results("torch.unbind"), [Shares::Views(vec![0])]);
+    assert_eq!(torch.attribute("mT"), Some(torch::Attribute::View));
+    assert_eq!(torch.attribute("shape"), Some(torch::Attribute::Scalar));
+    assert!(torch.function("numpy.add").is_none() && torch.function("torch.no_such_name").is_none());
+}
+
+#[test]
+fn description_names_the_file() {
+    let knowledge = Knowledge::embedded();
+    let text = knowledge.describe("torch.Tensor.reshape").unwrap();
+    assert_eq!(text, "torch.Tensor.reshape(self) -> maybe self\n  rules/knowledge/torch.toml");
+    assert!(knowledge.describe("acme.nothing").is_none());
 }

@@ -38,10 +38,12 @@ pub struct Effect {
     pub metadata: bool,
     /// The results: one entry for a single result, several for a tuple of known length, none for `None`.
     pub results: Vec<Shares>,
-    /// A parameter without which nothing is written (`inplace` of `relu`): the writes happen only when it is passed and true.
+    /// A parameter that changes the effect when it is passed and is neither `None` nor `False` (`inplace` of `relu`, `dim` of `max`).
     pub flag: Option<u16>,
-    /// The results when that flag is true (or may be).
+    /// The results when that flag is set; equal to `results` when there is no flag.
     pub flagged: Vec<Shares>,
+    /// Those of `writes` that happen only when the flag is set.
+    pub conditional: Vec<u16>,
     /// A parameter that, when passed and true, makes the result a copy (`copy` of `to`).
     pub copies: Option<u16>,
 }
@@ -236,7 +238,8 @@ impl Effect {
     /// Reads `(PARAMS) -> RESULTS[; RESULTS when the flag is true]`.
     ///
     /// `PARAMS`: names separated by commas, `*` before the first keyword-only one, `*name` for one that takes all further
-    /// arguments. Marks behind a name: `!` written, `~` metadata written, `?` the flag, `^` makes the result a copy.
+    /// arguments. Marks behind a name: `!` written, `~` metadata written, `!?` written when the flag is set, `?` the flag, `^` makes
+    /// the result a copy.
     /// `RESULTS`: `()` or, separated by commas, `fresh`, `list` (of new tensors), `scalar`, `view NAME…`, `maybe NAME…`, `views NAME…`.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let inside = text.strip_prefix('(').ok_or("an effect starts with `(`")?;
@@ -248,6 +251,9 @@ impl Effect {
                 keyword_only = Some(effect.params.len() as u16);
             } else {
                 effect.read_param(param)?;
+                if param.starts_with('*') {
+                    keyword_only = Some(effect.params.len() as u16);
+                }
             }
         }
         effect.keyword_only = keyword_only.unwrap_or(effect.params.len() as u16);
@@ -264,15 +270,18 @@ impl Effect {
     fn read_param(&mut self, text: &str) -> Result<(), String> {
         let index = self.params.len() as u16;
         let name = text.trim_end_matches(['!', '~', '?', '^']);
-        for mark in text[name.len()..].chars() {
-            match mark {
-                '?' => self.flag = Some(index),
-                '^' => self.copies = Some(index),
-                _ => {
-                    self.writes.push(index);
-                    self.metadata |= mark == '~';
+        match &text[name.len()..] {
+            "" => {}
+            "?" => self.flag = Some(index),
+            "^" => self.copies = Some(index),
+            mark @ ("!" | "~" | "!?") => {
+                self.writes.push(index);
+                self.metadata |= mark == "~";
+                if mark == "!?" {
+                    self.conditional.push(index);
                 }
             }
+            mark => return Err(format!("`{mark}` behind `{name}` is no mark")),
         }
         let plain = name.strip_prefix('*').unwrap_or(name);
         self.variadic |= plain.len() < name.len();
@@ -319,20 +328,19 @@ impl Effect {
         let mut params: Vec<String> = Vec::new();
         for (index, name) in (0u16..).zip(&self.params) {
             let last_positional = index + 1 == self.keyword_only;
-            if index == self.keyword_only {
+            if index == self.keyword_only && !self.variadic {
                 params.push("*".into());
             }
             let star = if self.variadic && last_positional { "*" } else { "" };
-            let write = if !self.writes.contains(&index) {
-                ""
-            } else if self.metadata {
-                "~"
-            } else {
-                "!"
+            let mark = match () {
+                () if self.conditional.contains(&index) => "!?",
+                () if self.writes.contains(&index) && self.metadata => "~",
+                () if self.writes.contains(&index) => "!",
+                () if self.flag == Some(index) => "?",
+                () if self.copies == Some(index) => "^",
+                () => "",
             };
-            let flag = if self.flag == Some(index) { "?" } else { "" };
-            let copies = if self.copies == Some(index) { "^" } else { "" };
-            params.push(format!("{star}{name}{write}{flag}{copies}"));
+            params.push(format!("{star}{name}{mark}"));
         }
         let flagged = if self.flagged == self.results {
             String::new()
