@@ -4,7 +4,8 @@
 
 use crate::extract::extract;
 use crate::facts::SyntaxError;
-use crate::finding::Finding;
+use crate::finding::{Finding, Fix, Safety};
+use crate::fix;
 
 use crate::knowledge::Knowledge;
 use crate::link;
@@ -12,9 +13,10 @@ use crate::program::{Program, ProgramFile};
 use crate::rewrite;
 use crate::rules::{self, Rule};
 use crate::settings::{Level, Settings, Style};
-use crate::source::{Source, Span};
+use crate::source::{FileId, Source, Span};
 use crate::suppress;
 use rayon::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 use std::sync::Arc;
 
@@ -97,6 +99,141 @@ pub fn link_only(input: &Input) -> Program {
     program
 }
 
+/// Which fixes may land.
+pub struct Wanted<'a> {
+    /// Unsafe ones too.
+    pub unsafe_too: bool,
+    /// Whether findings in this file are to be fixed. Their fixes may change other files.
+    pub reported: &'a dyn Fn(FileId) -> bool,
+    /// Whether this file may be changed.
+    pub writable: &'a dyn Fn(FileId) -> bool,
+}
+
+/// What fixing led to.
+#[derive(Debug)]
+pub struct Fixed {
+    /// What is left, over the new texts.
+    pub checked: Checked,
+    /// New texts of the files that changed.
+    pub texts: BTreeMap<FileId, Arc<Source>>,
+    /// What was done, in order.
+    pub applied: Vec<Applied>,
+    /// What was undone because it would have damaged a file.
+    pub undone: Vec<Applied>,
+    /// Nothing more was to be done when it ended. When false the result must not be written.
+    pub stable: bool,
+}
+
+/// A fix that landed, or was undone.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Applied {
+    /// The file of the finding.
+    pub file: FileId,
+    /// The rule.
+    pub rule: &'static str,
+    /// What the fix does.
+    pub title: String,
+}
+
+const MOST_ROUNDS: usize = 10;
+
+/// Checks and fixes in rounds until nothing changes. Works in memory only.
+pub fn fix_until_stable(input: &Input, wanted: &Wanted) -> Fixed {
+    let mut files = extract_all(&input.files);
+    input.watch.ended(Stage::Extract);
+    let (mut texts, mut applied, mut undone) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+    let mut rounds = 0;
+    loop {
+        let checked = check_files(files, input);
+        let candidates = candidates(&checked, wanted, &undone);
+        if candidates.is_empty() || rounds == MOST_ROUNDS {
+            let stable = candidates.is_empty();
+            return Fixed { checked, texts, applied, undone: undone.into_iter().collect(), stable };
+        }
+        let step = land(&checked.program, &candidates, input);
+        applied.extend(step.applied);
+        undone.extend(step.undone);
+        files = checked.program.files;
+        for (id, file) in step.files {
+            texts.insert(id, file.source.clone());
+            files[id.index()] = file;
+        }
+        input.watch.ended(Stage::Fix);
+        rounds += 1;
+    }
+}
+
+/// Fixes that may land, in the order of their findings.
+fn candidates<'a>(checked: &'a Checked, wanted: &Wanted, undone: &BTreeSet<Applied>) -> Vec<(Applied, &'a Fix)> {
+    let least = if wanted.unsafe_too { Safety::Unsafe } else { Safety::Safe };
+    let may = |fix: &Fix| fix.safety >= least && !fix.edits.is_empty() && fix.edits.iter().all(|(file, _)| (wanted.writable)(*file));
+    let found = checked.findings.iter().filter(|finding| (wanted.reported)(finding.place.file));
+    found
+        .filter_map(|finding| {
+            let fix = finding.fix.as_ref().filter(|fix| may(fix))?;
+            let name = Applied { file: finding.place.file, rule: finding.rule, title: fix.title.clone() };
+            (!undone.contains(&name)).then_some((name, fix))
+        })
+        .collect()
+}
+
+/// What a round leads to.
+#[derive(Default)]
+struct Step {
+    files: Vec<(FileId, ProgramFile)>,
+    applied: Vec<Applied>,
+    undone: Vec<Applied>,
+}
+
+/// Lands what can land together. If that adds a syntax error to a file, nothing lands and the fixes to blame are undone for good.
+fn land(program: &Program, candidates: &[(Applied, &Fix)], input: &Input) -> Step {
+    let sources: Vec<Arc<Source>> = program.files.iter().map(|file| file.source.clone()).collect();
+    let fixes: Vec<&Fix> = candidates.iter().map(|(_, fix)| *fix).collect();
+    let round = fix::choose(&fixes, &sources);
+    let name = |index: &usize| candidates[*index].0.clone();
+    let files = extract_changed(round.texts, program, &input.files);
+    let damaged: BTreeSet<FileId> = files.iter().filter(|(id, file)| is_damaged(program, *id, file)).map(|(id, _)| *id).collect();
+    let mut undone: Vec<usize> = round.broken;
+    if damaged.is_empty() {
+        let undone = undone.iter().map(name).collect();
+        return Step { files, applied: round.chosen.iter().map(name).collect(), undone };
+    }
+    let suspects: Vec<usize> =
+        round.chosen.into_iter().filter(|&index| fixes[index].edits.iter().any(|(file, _)| damaged.contains(file))).collect();
+    let alone = |&index: &usize| {
+        let texts = fix::choose(&[fixes[index]], &sources).texts;
+        extract_changed(texts, program, &input.files).iter().any(|(id, file)| is_damaged(program, *id, file))
+    };
+    let guilty: Vec<usize> = suspects.iter().copied().filter(alone).collect();
+    undone.extend(if guilty.is_empty() { suspects } else { guilty });
+    Step { undone: undone.iter().map(name).collect(), ..Step::default() }
+}
+
+fn extract_changed(texts: BTreeMap<FileId, String>, program: &Program, inputs: &[InputFile]) -> Vec<(FileId, ProgramFile)> {
+    let texts: Vec<_> = texts.into_iter().collect();
+    texts
+        .into_par_iter()
+        .map(|(id, text)| {
+            let source = Arc::new(Source::new(program.file(id).source.path.clone(), text));
+            let file = InputFile { source, unreadable: None, ..inputs[id.index()].clone() };
+            (id, extract_one(&file))
+        })
+        .collect()
+}
+
+fn is_damaged(program: &Program, id: FileId, after: &ProgramFile) -> bool {
+    after.facts.syntax_errors.len() > program.file(id).facts.syntax_errors.len()
+}
+
+/// A fix never changes somebody else's code: there it is only shown.
+fn spare_vendored(fix: &mut Fix, program: &Program) {
+    let Some((file, _)) = fix.edits.iter().find(|(file, _)| program.file(*file).vendored) else { return };
+    if fix.safety > Safety::Shown {
+        fix.safety = Safety::Shown;
+        fix.reasons.push(format!("`{}` is a copy of somebody else's code", program.file(*file).source.path));
+    }
+}
+
 fn check_files(files: Vec<ProgramFile>, input: &Input) -> Checked {
     let program = link::link(files, input.knowledge, &link_options(input.settings));
     input.watch.ended(Stage::Link);
@@ -125,7 +262,12 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
         })
         .collect();
     let files: Vec<_> = program.files.iter().map(|file| (&*file.source, &*file.facts)).collect();
-    let sorted = suppress::apply(found, &files, &names, unused);
+    let mut sorted = suppress::apply(found, &files, &names, unused);
+    for finding in &mut sorted.findings {
+        if let Some(fix) = &mut finding.fix {
+            spare_vendored(fix, &program);
+        }
+    }
     Checked {
         program,
         findings: sorted.findings,

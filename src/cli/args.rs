@@ -141,10 +141,6 @@ pub(super) enum Format {
     Full,
     Concise,
     Json,
-    Sarif,
-    Github,
-    Gitlab,
-    Junit,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -1,37 +1,166 @@
-//! `opwright check`.
+//! `opwright check`: report, show or apply fixes.
 
 use super::args::{Check as Args, Format};
 use super::{Output, Run};
-use crate::finding::Finding;
-use crate::pipeline;
-use crate::project::{Failure, Request};
-use crate::report;
+use crate::finding::{Finding, Safety};
+use crate::fix::diff;
+use crate::pipeline::{self, Applied, Fixed, Wanted};
+use crate::project::{Failure, Request, write};
+use crate::report::{self, Files, plural, text};
+use crate::source::{FileId, Source};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
-    let request = Request {
-        paths: args.paths.clone(),
-        root: args.common.root.clone(),
-        style: args.style.clone(),
-        only: args.only.clone(),
-        stdin: None,
-    };
+    let request = request(args)?;
     let run = Run::start(&request, args.timings)?;
-    let checked = pipeline::check(&run.input());
-    let shown: Vec<Finding> = checked
-        .findings
-        .into_iter()
-        .filter(|f| run.project.files[f.place.file.index()].shown)
-        .collect();
-    let sources = run.sources();
-    let files = report::Files {
-        sources: &sources,
-        names: &run.names,
-    };
-    match args.output_format {
-        _ => out.write(&(report::json::render(&shown, files) + "\n")),
+    if args.unsafe_fixes && !args.fix && !args.diff {
+        out.complain("opwright: warning: --unsafe changes nothing without --fix or --diff");
     }
-    let _ = Format::Json;
+    let result = match (args.diff, args.fix) {
+        (false, false) => report_only(args, &run, out),
+        (true, _) => show_diff(args, &run, out),
+        (false, true) => apply(args, &run, out),
+    };
     run.finish(out);
-    let fails = shown.iter().any(|finding| finding.level >= args.fail_on.level());
-    Ok(u8::from(fails && !args.exit_zero))
+    result
+}
+
+fn request(args: &Args) -> Result<Request, Failure> {
+    let stdin = match &args.stdin_filename {
+        None => None,
+        Some(name) => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure(format!("cannot read standard input: {e}")))?;
+            Some((name.clone(), bytes))
+        }
+    };
+    let (paths, root, style, only) = (args.paths.clone(), args.common.root.clone(), args.style.clone(), args.only.clone());
+    Ok(Request { paths, root, style, only, stdin })
+}
+
+fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
+    let checked = pipeline::check(&run.input());
+    let shown = shown(checked.findings, run);
+    print(args, &shown, &run.sources(), run, out);
+    if is_text(args) {
+        out.write(&text::summary(&shown, run.shown_files()));
+    }
+    Ok(exit_code(args, &shown))
+}
+
+/// Findings in what was named, the important ones first.
+fn shown(findings: Vec<Finding>, run: &Run) -> Vec<Finding> {
+    let mut shown: Vec<Finding> = findings.into_iter().filter(|f| run.is_shown(f.place.file)).collect();
+    shown.sort_by(|a, b| b.heat.cmp(&a.heat).then((a.place, a.rule, &a.message).cmp(&(b.place, b.rule, &b.message))));
+    shown
+}
+
+fn print(args: &Args, findings: &[Finding], sources: &[Arc<Source>], run: &Run, out: &mut Output) {
+    let files = Files { sources, names: &run.names };
+    let colours = run.colours(args.common.color);
+    let text = match (args.statistics, args.output_format) {
+        (true, Format::Json) => report::json::statistics(findings) + "\n",
+        (true, _) => text::statistics(findings),
+        (false, Format::Full) => text::full(findings, files, colours),
+        (false, Format::Concise) => text::concise(findings, files),
+        (false, Format::Json) => report::json::render(findings, files) + "\n",
+    };
+    out.write(&text);
+}
+
+fn is_text(args: &Args) -> bool {
+    matches!(args.output_format, Format::Full | Format::Concise)
+}
+
+fn exit_code(args: &Args, findings: &[Finding]) -> u8 {
+    let fails = findings.iter().any(|finding| finding.level >= args.fail_on.level());
+    u8::from(fails && !args.exit_zero)
+}
+
+/// Fixes in memory. With a text from standard input only that file may change.
+fn fix(args: &Args, run: &Run) -> Result<Fixed, Failure> {
+    let only = run.project.files.iter().position(|file| run.stdin_path.as_deref() == Some(&*file.path)).map(|i| FileId(i as u32));
+    let writable = |file: FileId| only.is_none_or(|only| only == file) && run.project.files[file.index()].unreadable.is_none();
+    let wanted = Wanted { unsafe_too: args.unsafe_fixes, reported: &|file| run.is_shown(file), writable: &writable };
+    let fixed = pipeline::fix_until_stable(&run.input(), &wanted);
+    if !fixed.stable {
+        return Err(Failure("the fixes do not come to an end; nothing was changed. This is a fault of opwright: please report it".into()));
+    }
+    Ok(fixed)
+}
+
+fn show_diff(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
+    let fixed = fix(args, run)?;
+    for (file, after) in &fixed.texts {
+        let diff = diff::unified(&run.names[file.index()], &run.project.files[file.index()].source.text, &after.text);
+        out.write(&if run.colours(args.common.color) { diff::coloured(&diff) } else { diff });
+    }
+    complain_undone(&fixed.undone, run, out);
+    let left = shown(fixed.checked.findings, run);
+    let would = format!("would fix {} in {}", plural(fixed.applied.len(), "finding"), plural(fixed.texts.len(), "file"));
+    out.complain(&format!("{would}; {}", left_over(&left, args)));
+    let changes = !fixed.applied.is_empty() && !args.exit_zero;
+    Ok(exit_code(args, &left).max(u8::from(changes)))
+}
+
+fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
+    let fixed = fix(args, run)?;
+    let mut sources = run.sources();
+    for (file, source) in &fixed.texts {
+        sources[file.index()] = source.clone();
+    }
+    let written = if run.stdin_path.is_some() { Ok(()) } else { write_all(&fixed.texts, run, out) };
+    complain_undone(&fixed.undone, run, out);
+    let left = shown(fixed.checked.findings, run);
+    let summary = format!(
+        "fixed {} in {}; {}\n",
+        plural(fixed.applied.len(), "finding"),
+        plural(fixed.texts.len(), "file"),
+        left_over(&left, args)
+    );
+    if let Some(path) = &run.stdin_path {
+        let text = run.project.files.iter().zip(&sources).find(|(file, _)| file.path == *path).map(|(_, source)| source.text.clone());
+        out.write(&text.unwrap_or_default());
+        out.complain(summary.trim_end());
+    } else {
+        print(args, &left, &sources, run, out);
+        if is_text(args) { out.write(&summary) } else { out.complain(summary.trim_end()) }
+    }
+    written?;
+    let changed = args.exit_non_zero_on_fix && !fixed.applied.is_empty();
+    Ok(exit_code(args, &left).max(u8::from(changed)))
+}
+
+/// Writes the changed files. A file that cannot be written is told; the others are written.
+fn write_all(texts: &BTreeMap<FileId, Arc<Source>>, run: &Run, out: &Output) -> Result<(), Failure> {
+    let mut failed = 0;
+    for (file, source) in texts {
+        if let Err(why) = write::replace(&run.project.root, &run.project.files[file.index()], &source.text) {
+            out.complain(&format!("opwright: error: {why}"));
+            failed += 1;
+        }
+    }
+    if failed == 0 { Ok(()) } else { Err(Failure(format!("{} not written", plural(failed, "file")))) }
+}
+
+fn complain_undone(undone: &[Applied], run: &Run, out: &Output) {
+    for fix in undone {
+        let name = &run.names[fix.file.index()];
+        out.complain(&format!(
+            "opwright: error: {name}: the fix of {} (\"{}\") would have damaged the file and was undone: please report it",
+            fix.rule, fix.title
+        ));
+    }
+}
+
+/// What is left, how many fixes were held back, and which flag frees them.
+fn left_over(left: &[Finding], args: &Args) -> String {
+    let held = text::with_fix(left, Safety::Unsafe);
+    let mut out = if left.is_empty() { "nothing left".to_string() } else { format!("{} left", report::counts(left)) };
+    if held > 0 && !args.unsafe_fixes {
+        out.push_str(&format!("; {} held back as unsafe (--unsafe applies them)", plural(held, "fix")));
+    }
+    out
 }

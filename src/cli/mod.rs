@@ -2,17 +2,18 @@
 
 mod args;
 mod check;
+mod explain;
 mod inventory;
 
 use crate::pipeline::{Input, InputFile, Stage, Watch};
 use crate::project::config::RuleNames;
 use crate::project::{self, Failure, Project, Request, root};
 use crate::rules;
-use crate::source::Source;
-use args::{Cli, Command};
+use crate::source::{FileId, Source};
+use args::{Cli, Color, Command};
 use clap::Parser;
 use std::cell::{Cell, RefCell};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,7 +36,9 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
     let result = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
         Command::Inventory(args) => inventory::run(args, &mut out),
-        Command::Explain(_) | Command::Knowledge(_) | Command::Config(_) => Err(Failure("not yet".into())),
+        Command::Explain(args) => explain::rule(args, &mut out),
+        Command::Knowledge(args) => explain::knowledge(args, &mut out),
+        Command::Config(args) => explain::config(args, &mut out),
     };
     match result {
         Ok(code) => out.end(code),
@@ -81,9 +84,10 @@ impl Output {
 /// A project with what printing needs.
 struct Run {
     project: Project,
-    cwd: PathBuf,
     /// Paths relative to the working directory, by file.
     names: Vec<String>,
+    /// The file whose text came from standard input.
+    stdin_path: Option<PathBuf>,
     clock: Clock,
 }
 
@@ -99,12 +103,7 @@ impl Run {
             .iter()
             .map(|f| root::shown_path(&project.root, &cwd, &f.source.path))
             .collect();
-        Ok(Self {
-            project,
-            cwd,
-            names,
-            clock,
-        })
+        Ok(Self { project, names, stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))), clock })
     }
 
     fn input(&self) -> Input<'_> {
@@ -126,6 +125,25 @@ impl Run {
 
     fn sources(&self) -> Vec<Arc<Source>> {
         self.project.files.iter().map(|f| f.source.clone()).collect()
+    }
+
+    /// Whether findings in a file are reported.
+    fn is_shown(&self, file: FileId) -> bool {
+        self.project.files[file.index()].shown
+    }
+
+    fn shown_files(&self) -> usize {
+        self.project.files.iter().filter(|file| file.shown).count()
+    }
+
+    /// Whether to print colours: as asked, else on a terminal unless `NO_COLOR` is set.
+    fn colours(&self, asked: Color) -> bool {
+        let unwanted = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        match asked {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => std::io::stdout().is_terminal() && !unwanted(),
+        }
     }
 
     fn finish(&self, out: &Output) {

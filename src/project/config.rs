@@ -200,6 +200,8 @@ impl Configured {
             target.clone_from(value);
             from.push((key, origin_of(!value.is_empty(), file)));
         }
+        from.push(("exclude", origin_of(!options.exclude.is_empty(), file)));
+        from.push(("knowledge", origin_of(!options.knowledge.is_empty(), file)));
         Ok((settings, from))
     }
 

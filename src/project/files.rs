@@ -71,7 +71,7 @@ fn globs(key: &str, patterns: &[String]) -> Result<GlobSet, Failure> {
 pub type Found = BTreeMap<String, (PathBuf, bool)>;
 
 /// Finds the project's files: everything under the root that is not ignored, and everything that was named.
-pub fn find(root: &Path, named: &[PathBuf], globs: &Globs, stdin: Option<&(PathBuf, Vec<u8>)>) -> (Found, Vec<String>) {
+pub fn find(root: &Path, named: &[PathBuf], globs: &Globs) -> (Found, Vec<String>) {
     let mut found = Found::new();
     let mut remarks = Vec::new();
     let shown = |path: &Path| named.iter().any(|named| path.starts_with(named));
@@ -87,7 +87,7 @@ pub fn find(root: &Path, named: &[PathBuf], globs: &Globs, stdin: Option<&(PathB
             if found.len() == before && !found.values().any(|(_, shown)| *shown) {
                 remarks.push(format!("no Python files in {}", path.display()));
             }
-        } else if !globs.excluded.is_match(relative(root, path)) || stdin.is_none() {
+        } else {
             insert(&mut found, root, path, true);
         }
     }
@@ -142,8 +142,7 @@ fn is_python(path: &Path) -> bool {
 }
 
 /// Reads and decodes the files, in parallel.
-pub fn read_all(root: &Path, found: Found, stdin: Option<&(PathBuf, Vec<u8>)>) -> Vec<File> {
-    let stdin = stdin.map(|(path, bytes)| (super::root::clean(&root.join(path)), bytes));
+pub fn read_all(found: Found, stdin: Option<(PathBuf, &[u8])>) -> Vec<File> {
     let found: Vec<_> = found.into_iter().collect();
     found
         .into_par_iter()

@@ -44,6 +44,10 @@ pub struct Project {
     pub knowledge: Knowledge,
     /// Folders that modules are imported from, relative to the root.
     pub source_roots: Vec<String>,
+    /// Globs of files that are not read.
+    pub exclude: Vec<String>,
+    /// Knowledge overlays, relative to the root.
+    pub overlays: Vec<String>,
     /// Remarks for the user, one line each: what was skipped although it was named.
     pub remarks: Vec<String>,
 }
@@ -89,22 +93,16 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     let knowledge = load_knowledge(&configured, &root)?;
     let (settings, origins) = configured.resolve(request, &root, &knowledge, rules)?;
     let globs = files::Globs::new(&settings, &configured.exclude())?;
-    let (found, remarks) = files::find(&root, &named, &globs, request.stdin.as_ref());
-    let mut files = files::read_all(&root, found, request.stdin.as_ref());
+    let stdin = request.stdin.as_ref().map(|(path, bytes)| (root::clean(&cwd.join(path)), bytes.as_slice()));
+    let (found, remarks) = files::find(&root, &named, &globs);
+    let mut files = files::read_all(found, stdin);
     let source_roots = modules::name(&mut files, &root, &settings.source_roots);
     for file in &mut files {
         file.vendored = globs.vendored(&file.source.path);
         file.cold = globs.cold(&file.source.path);
     }
-    Ok(Project {
-        root,
-        files,
-        settings,
-        origins,
-        knowledge,
-        source_roots,
-        remarks,
-    })
+    let (exclude, overlays) = (configured.exclude(), configured.knowledge());
+    Ok(Project { root, files, settings, origins, knowledge, source_roots, exclude, overlays, remarks })
 }
 
 fn load_knowledge(configured: &config::Configured, root: &Path) -> Result<Knowledge, Failure> {
@@ -121,10 +119,5 @@ fn load_knowledge(configured: &config::Configured, root: &Path) -> Result<Knowle
         overlays.push((name, text));
     }
     let overlays: Vec<(&str, &str)> = overlays.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    let _ = overlays;
-    Ok(Knowledge {
-        torch: Default::default(),
-        triton: Default::default(),
-        frameworks: Vec::new(),
-    })
+    Knowledge::with_overlays(&overlays).map_err(|e| Failure(e.to_string()))
 }

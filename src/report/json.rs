@@ -4,6 +4,7 @@ use super::{Files, rule_url};
 use crate::finding::{Certainty, Finding, Fix, Level, Safety};
 use crate::source::{FileId, Span};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
 struct Row<'a> {
@@ -55,6 +56,43 @@ struct EditRow<'a> {
 pub fn render(findings: &[Finding], files: Files) -> String {
     let rows: Vec<Row> = findings.iter().map(|finding| row(finding, files)).collect();
     serde_json::to_string_pretty(&rows).expect("rows have string keys only")
+}
+
+/// How often a rule fired at a level.
+#[derive(Debug, Serialize)]
+pub struct StatisticsRow {
+    /// The rule.
+    pub rule: &'static str,
+    /// The level.
+    pub level: Level,
+    /// How often.
+    pub count: usize,
+    /// How many of these a `--fix` cures.
+    pub safe_fixes: usize,
+    /// How many more a `--fix --unsafe` cures.
+    pub unsafe_fixes: usize,
+}
+
+/// How often each rule fired at each level, most frequent first.
+pub fn statistics_rows(findings: &[Finding]) -> Vec<StatisticsRow> {
+    let mut rows: BTreeMap<(&'static str, Level), StatisticsRow> = BTreeMap::new();
+    for finding in findings {
+        let key = (finding.rule, finding.level);
+        let new = StatisticsRow { rule: finding.rule, level: finding.level, count: 0, safe_fixes: 0, unsafe_fixes: 0 };
+        let row = rows.entry(key).or_insert(new);
+        row.count += 1;
+        let safety = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()).map(|fix| fix.safety);
+        row.safe_fixes += usize::from(safety == Some(Safety::Safe));
+        row.unsafe_fixes += usize::from(safety == Some(Safety::Unsafe));
+    }
+    let mut rows: Vec<StatisticsRow> = rows.into_values().collect();
+    rows.sort_by(|a, b| b.count.cmp(&a.count).then(a.rule.cmp(b.rule)).then(b.level.cmp(&a.level)));
+    rows
+}
+
+/// The statistics as a JSON list.
+pub fn statistics(findings: &[Finding]) -> String {
+    serde_json::to_string_pretty(&statistics_rows(findings)).expect("rows have string keys only")
 }
 
 fn row<'a>(finding: &'a Finding, files: Files<'a>) -> Row<'a> {

@@ -2,6 +2,7 @@
 
 pub mod inventory;
 pub mod json;
+pub mod text;
 
 use crate::finding::{Finding, Level};
 use crate::source::{FileId, Source, Span};

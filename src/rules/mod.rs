@@ -1,5 +1,8 @@
 //! The rules: one file each, one page each.
 
+mod syntax_error;
+mod unused_ignore;
+
 use crate::finding::{Finding, Level};
 use crate::knowledge::Knowledge;
 use crate::program::Program;
@@ -34,7 +37,11 @@ pub struct Context<'a> {
 }
 
 /// Every rule, in the order of the documentation.
-pub static ALL: &[&Rule] = &[];
+pub static ALL: &[&Rule] = &[
+    // meta
+    &syntax_error::RULE,
+    &unused_ignore::RULE,
+];
 
 /// Runs the rules for which `enabled` holds; findings are sorted by (file, start, rule).
 pub fn run(program: &Program, knowledge: &Knowledge, rewrite: &rewrite::Options, enabled: impl Fn(&Rule) -> bool) -> Vec<Finding> {
