@@ -148,7 +148,13 @@ pub fn fix_until_stable(input: &Input, wanted: &Wanted) -> Fixed {
         let candidates = candidates(&checked, wanted, &undone);
         if candidates.is_empty() || rounds == MOST_ROUNDS {
             let stable = candidates.is_empty();
-            return Fixed { checked, texts, applied, undone: undone.into_iter().collect(), stable };
+            return Fixed {
+                checked,
+                texts,
+                applied,
+                undone: undone.into_iter().collect(),
+                stable,
+            };
         }
         let step = land(&checked.program, &candidates, input);
         applied.extend(step.applied);
@@ -171,7 +177,11 @@ fn candidates<'a>(checked: &'a Checked, wanted: &Wanted, undone: &BTreeSet<Appli
     found
         .filter_map(|finding| {
             let fix = finding.fix.as_ref().filter(|fix| may(fix))?;
-            let name = Applied { file: finding.place.file, rule: finding.rule, title: fix.title.clone() };
+            let name = Applied {
+                file: finding.place.file,
+                rule: finding.rule,
+                title: fix.title.clone(),
+            };
             (!undone.contains(&name)).then_some((name, fix))
         })
         .collect()
@@ -192,21 +202,37 @@ fn land(program: &Program, candidates: &[(Applied, &Fix)], input: &Input) -> Ste
     let round = fix::choose(&fixes, &sources);
     let name = |index: &usize| candidates[*index].0.clone();
     let files = extract_changed(round.texts, program, &input.files);
-    let damaged: BTreeSet<FileId> = files.iter().filter(|(id, file)| is_damaged(program, *id, file)).map(|(id, _)| *id).collect();
+    let damaged: BTreeSet<FileId> = files
+        .iter()
+        .filter(|(id, file)| is_damaged(program, *id, file))
+        .map(|(id, _)| *id)
+        .collect();
     let mut undone: Vec<usize> = round.broken;
     if damaged.is_empty() {
         let undone = undone.iter().map(name).collect();
-        return Step { files, applied: round.chosen.iter().map(name).collect(), undone };
+        return Step {
+            files,
+            applied: round.chosen.iter().map(name).collect(),
+            undone,
+        };
     }
-    let suspects: Vec<usize> =
-        round.chosen.into_iter().filter(|&index| fixes[index].edits.iter().any(|(file, _)| damaged.contains(file))).collect();
+    let suspects: Vec<usize> = round
+        .chosen
+        .into_iter()
+        .filter(|&index| fixes[index].edits.iter().any(|(file, _)| damaged.contains(file)))
+        .collect();
     let alone = |&index: &usize| {
         let texts = fix::choose(&[fixes[index]], &sources).texts;
-        extract_changed(texts, program, &input.files).iter().any(|(id, file)| is_damaged(program, *id, file))
+        extract_changed(texts, program, &input.files)
+            .iter()
+            .any(|(id, file)| is_damaged(program, *id, file))
     };
     let guilty: Vec<usize> = suspects.iter().copied().filter(alone).collect();
     undone.extend(if guilty.is_empty() { suspects } else { guilty });
-    Step { undone: undone.iter().map(name).collect(), ..Step::default() }
+    Step {
+        undone: undone.iter().map(name).collect(),
+        ..Step::default()
+    }
 }
 
 fn extract_changed(texts: BTreeMap<FileId, String>, program: &Program, inputs: &[InputFile]) -> Vec<(FileId, ProgramFile)> {
@@ -215,7 +241,11 @@ fn extract_changed(texts: BTreeMap<FileId, String>, program: &Program, inputs: &
         .into_par_iter()
         .map(|(id, text)| {
             let source = Arc::new(Source::new(program.file(id).source.path.clone(), text));
-            let file = InputFile { source, unreadable: None, ..inputs[id.index()].clone() };
+            let file = InputFile {
+                source,
+                unreadable: None,
+                ..inputs[id.index()].clone()
+            };
             (id, extract_one(&file))
         })
         .collect()
@@ -227,10 +257,13 @@ fn is_damaged(program: &Program, id: FileId, after: &ProgramFile) -> bool {
 
 /// A fix never changes somebody else's code: there it is only shown.
 fn spare_vendored(fix: &mut Fix, program: &Program) {
-    let Some((file, _)) = fix.edits.iter().find(|(file, _)| program.file(*file).vendored) else { return };
+    let Some((file, _)) = fix.edits.iter().find(|(file, _)| program.file(*file).vendored) else {
+        return;
+    };
     if fix.safety > Safety::Shown {
         fix.safety = Safety::Shown;
-        fix.reasons.push(format!("`{}` is a copy of somebody else's code", program.file(*file).source.path));
+        fix.reasons
+            .push(format!("`{}` is a copy of somebody else's code", program.file(*file).source.path));
     }
 }
 

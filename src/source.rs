@@ -155,7 +155,9 @@ impl LineIndex {
         let start = self.starts[line as usize - 1] as usize;
         let end = (offset as usize).min(text.len());
         // A byte order mark is in the text, yet in no column.
-        let column = text.get(start..end).map_or(end - start, |s| s.trim_start_matches('\u{feff}').chars().count());
+        let column = text
+            .get(start..end)
+            .map_or(end - start, |s| s.trim_start_matches('\u{feff}').chars().count());
         (line, column as u32 + 1)
     }
 

@@ -32,12 +32,20 @@ fn request(args: &Args) -> Result<Request, Failure> {
         None => None,
         Some(name) => {
             let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes).map_err(|e| Failure(format!("cannot read standard input: {e}")))?;
+            std::io::stdin()
+                .read_to_end(&mut bytes)
+                .map_err(|e| Failure(format!("cannot read standard input: {e}")))?;
             Some((name.clone(), bytes))
         }
     };
     let (paths, root, style, only) = (args.paths.clone(), args.common.root.clone(), args.style.clone(), args.only.clone());
-    Ok(Request { paths, root, style, only, stdin })
+    Ok(Request {
+        paths,
+        root,
+        style,
+        only,
+        stdin,
+    })
 }
 
 fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
@@ -53,12 +61,19 @@ fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> 
 /// Findings in what was named, the important ones first.
 fn shown(findings: Vec<Finding>, run: &Run) -> Vec<Finding> {
     let mut shown: Vec<Finding> = findings.into_iter().filter(|f| run.is_shown(f.place.file)).collect();
-    shown.sort_by(|a, b| b.heat.cmp(&a.heat).then((a.place, a.rule, &a.message).cmp(&(b.place, b.rule, &b.message))));
+    shown.sort_by(|a, b| {
+        b.heat
+            .cmp(&a.heat)
+            .then((a.place, a.rule, &a.message).cmp(&(b.place, b.rule, &b.message)))
+    });
     shown
 }
 
 fn print(args: &Args, findings: &[Finding], sources: &[Arc<Source>], run: &Run, out: &mut Output) {
-    let files = Files { sources, names: &run.names };
+    let files = Files {
+        sources,
+        names: &run.names,
+    };
     let colours = run.colours(args.common.color);
     let text = match (args.statistics, args.output_format) {
         (true, Format::Json) => report::json::statistics(findings) + "\n",
@@ -81,12 +96,23 @@ fn exit_code(args: &Args, findings: &[Finding]) -> u8 {
 
 /// Fixes in memory. With a text from standard input only that file may change.
 fn fix(args: &Args, run: &Run) -> Result<Fixed, Failure> {
-    let only = run.project.files.iter().position(|file| run.stdin_path.as_deref() == Some(&*file.path)).map(|i| FileId(i as u32));
+    let only = run
+        .project
+        .files
+        .iter()
+        .position(|file| run.stdin_path.as_deref() == Some(&*file.path))
+        .map(|i| FileId(i as u32));
     let writable = |file: FileId| only.is_none_or(|only| only == file) && run.project.files[file.index()].unreadable.is_none();
-    let wanted = Wanted { unsafe_too: args.unsafe_fixes, reported: &|file| run.is_shown(file), writable: &writable };
+    let wanted = Wanted {
+        unsafe_too: args.unsafe_fixes,
+        reported: &|file| run.is_shown(file),
+        writable: &writable,
+    };
     let fixed = pipeline::fix_until_stable(&run.input(), &wanted);
     if !fixed.stable {
-        return Err(Failure("the fixes do not come to an end; nothing was changed. This is a fault of opwright: please report it".into()));
+        return Err(Failure(
+            "the fixes do not come to an end; nothing was changed. This is a fault of opwright: please report it".into(),
+        ));
     }
     Ok(fixed)
 }
@@ -95,11 +121,19 @@ fn show_diff(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     let fixed = fix(args, run)?;
     for (file, after) in &fixed.texts {
         let diff = diff::unified(&run.names[file.index()], &run.project.files[file.index()].source.text, &after.text);
-        out.write(&if run.colours(args.common.color) { diff::coloured(&diff) } else { diff });
+        out.write(&if run.colours(args.common.color) {
+            diff::coloured(&diff)
+        } else {
+            diff
+        });
     }
     complain_undone(&fixed.undone, run, out);
     let left = shown(fixed.checked.findings, run);
-    let would = format!("would fix {} in {}", plural(fixed.applied.len(), "finding"), plural(fixed.texts.len(), "file"));
+    let would = format!(
+        "would fix {} in {}",
+        plural(fixed.applied.len(), "finding"),
+        plural(fixed.texts.len(), "file")
+    );
     out.complain(&format!("{would}; {}", left_over(&left, args)));
     let changes = !fixed.applied.is_empty() && !args.exit_zero;
     Ok(exit_code(args, &left).max(u8::from(changes)))
@@ -111,7 +145,11 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     for (file, source) in &fixed.texts {
         sources[file.index()] = source.clone();
     }
-    let written = if run.stdin_path.is_some() { Ok(()) } else { write_all(&fixed.texts, run, out) };
+    let written = if run.stdin_path.is_some() {
+        Ok(())
+    } else {
+        write_all(&fixed.texts, run, out)
+    };
     complain_undone(&fixed.undone, run, out);
     let left = shown(fixed.checked.findings, run);
     let summary = format!(
@@ -121,12 +159,22 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
         left_over(&left, args)
     );
     if let Some(path) = &run.stdin_path {
-        let text = run.project.files.iter().zip(&sources).find(|(file, _)| file.path == *path).map(|(_, source)| source.text.clone());
+        let text = run
+            .project
+            .files
+            .iter()
+            .zip(&sources)
+            .find(|(file, _)| file.path == *path)
+            .map(|(_, source)| source.text.clone());
         out.write(&text.unwrap_or_default());
         out.complain(summary.trim_end());
     } else {
         print(args, &left, &sources, run, out);
-        if is_text(args) { out.write(&summary) } else { out.complain(summary.trim_end()) }
+        if is_text(args) {
+            out.write(&summary)
+        } else {
+            out.complain(summary.trim_end())
+        }
     }
     written?;
     let changed = args.exit_non_zero_on_fix && !fixed.applied.is_empty();
@@ -142,7 +190,11 @@ fn write_all(texts: &BTreeMap<FileId, Arc<Source>>, run: &Run, out: &Output) -> 
             failed += 1;
         }
     }
-    if failed == 0 { Ok(()) } else { Err(Failure(format!("{} not written", plural(failed, "file")))) }
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err(Failure(format!("{} not written", plural(failed, "file"))))
+    }
 }
 
 fn complain_undone(undone: &[Applied], run: &Run, out: &Output) {
@@ -158,7 +210,11 @@ fn complain_undone(undone: &[Applied], run: &Run, out: &Output) {
 /// What is left, how many fixes were held back, and which flag frees them.
 fn left_over(left: &[Finding], args: &Args) -> String {
     let held = text::with_fix(left, Safety::Unsafe);
-    let mut out = if left.is_empty() { "nothing left".to_string() } else { format!("{} left", report::counts(left)) };
+    let mut out = if left.is_empty() {
+        "nothing left".to_string()
+    } else {
+        format!("{} left", report::counts(left))
+    };
     if held > 0 && !args.unsafe_fixes {
         out.push_str(&format!("; {} held back as unsafe (--unsafe applies them)", plural(held, "fix")));
     }

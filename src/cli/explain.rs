@@ -22,14 +22,19 @@ pub(super) fn rule(args: &args::Explain, out: &mut Output) -> Result<u8, Failure
         out.write(&list(|rule| rule.group == name));
         return Ok(0);
     }
-    let hint = nearest(name, rule_names()).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+    let hint = nearest(name, rule_names())
+        .map(|n| format!("; did you mean `{n}`?"))
+        .unwrap_or_default();
     Err(Failure(format!("unknown rule `{name}`{hint}")))
 }
 
 fn list(keep: impl Fn(&rules::Rule) -> bool) -> String {
     let rules: Vec<_> = rules::ALL.iter().filter(|rule| keep(rule)).collect();
     let width = rules.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
-    rules.iter().map(|rule| format!("{:<12} {:<width$}  {}\n", rule.group, rule.name, rule.summary)).collect()
+    rules
+        .iter()
+        .map(|rule| format!("{:<12} {:<width$}  {}\n", rule.group, rule.name, rule.summary))
+        .collect()
 }
 
 /// Prints what is believed of a name.
@@ -70,7 +75,10 @@ pub(super) fn config(args: &args::Config, out: &mut Output) -> Result<u8, Failur
 }
 
 fn request(common: &args::Common) -> Request {
-    Request { root: common.root.clone(), ..Request::default() }
+    Request {
+        root: common.root.clone(),
+        ..Request::default()
+    }
 }
 
 fn style_word(style: &Style) -> String {
@@ -85,8 +93,15 @@ fn style_word(style: &Style) -> String {
 
 fn levels(levels: &std::collections::BTreeMap<String, Option<Level>>) -> String {
     let word = |level: &Option<Level>| level.map_or("off", crate::report::level_word);
-    let rows: Vec<String> = levels.iter().map(|(name, level)| format!("{name} = {}", quoted(word(level)))).collect();
-    if rows.is_empty() { "{}".into() } else { format!("{{ {} }}", rows.join(", ")) }
+    let rows: Vec<String> = levels
+        .iter()
+        .map(|(name, level)| format!("{name} = {}", quoted(word(level))))
+        .collect();
+    if rows.is_empty() {
+        "{}".into()
+    } else {
+        format!("{{ {} }}", rows.join(", "))
+    }
 }
 
 fn list_of(items: &[String]) -> String {

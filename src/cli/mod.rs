@@ -103,7 +103,12 @@ impl Run {
             .iter()
             .map(|f| root::shown_path(&project.root, &cwd, &f.source.path))
             .collect();
-        Ok(Self { project, names, stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))), clock })
+        Ok(Self {
+            project,
+            names,
+            stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))),
+            clock,
+        })
     }
 
     fn input(&self) -> Input<'_> {

@@ -140,5 +140,8 @@ fn a_value_is_28_bytes() {
 #[test]
 fn code_after_an_early_return_knows_the_condition() {
     let dump = body("def f(c):\n    if c: return\n    g()\n", "f");
-    assert_eq!(dump, "%0 = param 0\n%2 = return None  @ %0\n%3 = free g  @ not %0\n%4 = call %3()  @ not %0\nc: %0\n");
+    assert_eq!(
+        dump,
+        "%0 = param 0\n%2 = return None  @ %0\n%3 = free g  @ not %0\n%4 = call %3()  @ not %0\nc: %0\n"
+    );
 }

@@ -86,7 +86,11 @@ fn crosses(a: Span, b: Span) -> bool {
 
 /// The spans that a fix keeps for itself: what it claims, and what its own edits change.
 fn claims(fix: &Fix) -> impl Iterator<Item = (FileId, Span)> {
-    let edited = fix.edits.iter().filter(|(_, edit)| !edit.shared).map(|(file, edit)| (*file, edit.span));
+    let edited = fix
+        .edits
+        .iter()
+        .filter(|(_, edit)| !edit.shared)
+        .map(|(file, edit)| (*file, edit.span));
     fix.claims.iter().copied().chain(edited)
 }
 
@@ -166,7 +170,13 @@ mod tests {
 
     #[test]
     fn touching_claims_wait() {
-        let (text, round) = run("abcd", &[fix(&[Edit::replace(Span::new(0, 2), "x")]), fix(&[Edit::replace(Span::new(2, 3), "y")])]);
+        let (text, round) = run(
+            "abcd",
+            &[
+                fix(&[Edit::replace(Span::new(0, 2), "x")]),
+                fix(&[Edit::replace(Span::new(2, 3), "y")]),
+            ],
+        );
         assert_eq!((text.as_str(), round.waiting), ("xcd", vec![1]));
         let mut wide = fix(&[Edit::insert(0, "x")]);
         wide.claims.push((FileId(0), Span::new(0, 4)));

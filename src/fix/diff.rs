@@ -6,7 +6,10 @@ use std::fmt::Write;
 /// The change of a file as a unified diff with `a/` and `b/` headers; empty when nothing changes.
 pub fn unified(name: &str, before: &str, after: &str) -> String {
     let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff().context_radius(3).header(&format!("a/{name}"), &format!("b/{name}")).to_string()
+    diff.unified_diff()
+        .context_radius(3)
+        .header(&format!("a/{name}"), &format!("b/{name}"))
+        .to_string()
 }
 
 /// A unified diff with terminal colours.

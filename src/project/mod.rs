@@ -93,7 +93,10 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     let knowledge = load_knowledge(&configured, &root)?;
     let (settings, origins) = configured.resolve(request, &root, &knowledge, rules)?;
     let globs = files::Globs::new(&settings, &configured.exclude())?;
-    let stdin = request.stdin.as_ref().map(|(path, bytes)| (root::clean(&cwd.join(path)), bytes.as_slice()));
+    let stdin = request
+        .stdin
+        .as_ref()
+        .map(|(path, bytes)| (root::clean(&cwd.join(path)), bytes.as_slice()));
     let (found, remarks) = files::find(&root, &named, &globs);
     let mut files = files::read_all(found, stdin);
     let source_roots = modules::name(&mut files, &root, &settings.source_roots);
@@ -102,7 +105,17 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
         file.cold = globs.cold(&file.source.path);
     }
     let (exclude, overlays) = (configured.exclude(), configured.knowledge());
-    Ok(Project { root, files, settings, origins, knowledge, source_roots, exclude, overlays, remarks })
+    Ok(Project {
+        root,
+        files,
+        settings,
+        origins,
+        knowledge,
+        source_roots,
+        exclude,
+        overlays,
+        remarks,
+    })
 }
 
 fn load_knowledge(configured: &config::Configured, root: &Path) -> Result<Knowledge, Failure> {

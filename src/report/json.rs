@@ -78,7 +78,13 @@ pub fn statistics_rows(findings: &[Finding]) -> Vec<StatisticsRow> {
     let mut rows: BTreeMap<(&'static str, Level), StatisticsRow> = BTreeMap::new();
     for finding in findings {
         let key = (finding.rule, finding.level);
-        let new = StatisticsRow { rule: finding.rule, level: finding.level, count: 0, safe_fixes: 0, unsafe_fixes: 0 };
+        let new = StatisticsRow {
+            rule: finding.rule,
+            level: finding.level,
+            count: 0,
+            safe_fixes: 0,
+            unsafe_fixes: 0,
+        };
         let row = rows.entry(key).or_insert(new);
         row.count += 1;
         let safety = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()).map(|fix| fix.safety);

@@ -11,7 +11,10 @@ use std::ops::Range;
 
 /// Findings with their sources, one block each.
 pub fn full(findings: &[Finding], files: Files, colours: bool) -> String {
-    let config = Config { tab_width: 4, ..Config::default() };
+    let config = Config {
+        tab_width: 4,
+        ..Config::default()
+    };
     let sources = Sources(files);
     let mut out = if colours { Buffer::ansi() } else { Buffer::no_color() };
     for finding in findings {
@@ -37,7 +40,11 @@ fn one_line(finding: &Finding, files: Files) -> String {
         Safety::Shown => "",
     });
     let (name, level) = (files.name(finding.place.file), level_word(finding.level));
-    format!("{name}:{line}:{column}: {level}[{}] {}{fixable}\n", finding.rule, finding.message.replace('\n', " "))
+    format!(
+        "{name}:{line}:{column}: {level}[{}] {}{fixable}\n",
+        finding.rule,
+        finding.message.replace('\n', " ")
+    )
 }
 
 fn diagnostic(finding: &Finding, files: Files) -> Diagnostic<FileId> {
@@ -52,7 +59,11 @@ fn diagnostic(finding: &Finding, files: Files) -> Diagnostic<FileId> {
         let range = range(files, label.place.file, label.place.span);
         labels.push(Label::secondary(label.place.file, range).with_message(&label.message));
     }
-    Diagnostic::new(severity).with_code(finding.rule).with_message(&finding.message).with_labels(labels).with_notes(notes(finding))
+    Diagnostic::new(severity)
+        .with_code(finding.rule)
+        .with_message(&finding.message)
+        .with_labels(labels)
+        .with_notes(notes(finding))
 }
 
 /// What to do, what is not certain, what a fix would do, where to read on.
@@ -82,7 +93,12 @@ fn indented(text: &str) -> String {
 /// A span that is sure to lie in the text, at characters.
 fn range(files: Files, file: FileId, span: Span) -> Range<usize> {
     let text = &files.source(file).text;
-    let floor = |at: u32| (0..=(at as usize).min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let floor = |at: u32| {
+        (0..=(at as usize).min(text.len()))
+            .rev()
+            .find(|&at| text.is_char_boundary(at))
+            .unwrap_or(0)
+    };
     let start = floor(span.start);
     start..floor(span.end).max(start)
 }
@@ -111,7 +127,11 @@ fn fixable(findings: &[Finding]) -> String {
 
 /// How many findings carry a fix of this safety that has edits.
 pub fn with_fix(findings: &[Finding], safety: Safety) -> usize {
-    findings.iter().filter_map(|f| f.fix.as_ref()).filter(|fix| fix.safety == safety && !fix.edits.is_empty()).count()
+    findings
+        .iter()
+        .filter_map(|f| f.fix.as_ref())
+        .filter(|fix| fix.safety == safety && !fix.edits.is_empty())
+        .count()
 }
 
 /// A table of how often each rule fired, most frequent first.
@@ -156,7 +176,10 @@ impl<'a> CodespanFiles<'a> for Sources<'a> {
     fn line_range(&'a self, id: FileId, line_index: usize) -> Result<Range<usize>, Error> {
         let source = self.0.source(id);
         let start = source.lines.start_of(line_index as u32 + 1);
-        let start = start.ok_or(Error::LineTooLarge { given: line_index, max: source.line(u32::MAX) as usize })?;
+        let start = start.ok_or(Error::LineTooLarge {
+            given: line_index,
+            max: source.line(u32::MAX) as usize,
+        })?;
         Ok(start as usize..source.line_end(start) as usize)
     }
 }

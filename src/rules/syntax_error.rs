@@ -18,14 +18,21 @@ fn check(cx: &mut Context) {
     for (index, file) in cx.program.files.iter().enumerate() {
         let Some(first) = file.facts.syntax_errors.first() else { continue };
         let more = file.facts.syntax_errors.len() - 1;
-        let notes = if more == 0 { Vec::new() } else { vec![format!("{more} more in this file, which may follow from this one")] };
+        let notes = if more == 0 {
+            Vec::new()
+        } else {
+            vec![format!("{more} more in this file, which may follow from this one")]
+        };
         cx.findings.push(Finding {
             rule: RULE.name,
             level: RULE.level,
             certainty: Certainty::Certain,
             message: first.message.clone(),
             help: Some("correct the file, or leave it out with `exclude` in the configuration".into()),
-            place: Place { file: FileId(index as u32), span: first.span },
+            place: Place {
+                file: FileId(index as u32),
+                span: first.span,
+            },
             primary: String::new(),
             labels: Vec::new(),
             notes,
