@@ -1,4 +1,27 @@
 //! Builds a finding's fix from [`Program`](crate::program::Program) and [`Facts`](crate::facts::Facts).
+//!
+//! The public name stays a plain function with its signature, docstring and decorators. Its body moves, unchanged, into
+//! a private function that is registered as an op, and the public function calls the op (DESIGN §7).
+
+mod fake;
+mod imports;
+mod names;
+mod safety;
+mod scope;
+mod signature;
+mod slice;
+mod split;
+mod styles;
+
+use crate::facts::{CallId, Op, ValueId};
+use crate::finding::{Fix, Safety};
+use crate::knowledge::Knowledge;
+use crate::program::{Func, FunctionRef, Program};
+use rustc_hash::FxHashMap;
+use safety::Reasons;
+use scope::Scope;
+use split::Split;
+use styles::Route;
 
 /// How fixes are made.
 #[derive(Clone, Debug, Default)]
@@ -9,4 +32,240 @@ pub struct Options {
     pub namespace: String,
     /// Oldest torch that the project supports.
     pub torch: (u32, u32),
+}
+
+/// What a fix of a launcher would be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assessment {
+    /// Whether it may be applied; [`Safety::Shown`] when something stands in the way.
+    pub safety: Safety,
+    /// Why it is not safe, or what stands in the way.
+    pub reasons: Vec<String>,
+    /// The style, as `--style` takes it; empty when none was chosen.
+    pub style: String,
+    /// The op's qualified name; empty when none was chosen.
+    pub op: String,
+    /// Arguments that the op declares as mutated, in order of the signature.
+    pub mutates: Vec<String>,
+}
+
+/// What several fixes of one project share.
+pub struct Rewrite<'a> {
+    program: &'a Program,
+    knowledge: &'a Knowledge,
+    options: &'a Options,
+    names: names::OpNames,
+    calls: Calls<'a>,
+}
+
+/// The launches and the calls of launchers, by place.
+pub(crate) struct Calls<'a> {
+    program: &'a Program,
+    launches: FxHashMap<(FunctionRef, ValueId), ()>,
+    launchers: FxHashMap<(FunctionRef, CallId), usize>,
+}
+
+impl<'a> Calls<'a> {
+    fn new(program: &'a Program) -> Self {
+        let mut launches = FxHashMap::default();
+        let mut launchers = FxHashMap::default();
+        for (i, func) in program.functions.iter().enumerate() {
+            for launch in &func.launches {
+                launches.extend(launch.value.map(|v| ((launch.function, v), ())));
+            }
+            launchers.extend(func.callers.iter().filter_map(|c| Some(((c.function, c.call?), i))));
+        }
+        Self { program, launches, launchers }
+    }
+
+    /// The value is a launch.
+    fn launches(&self, at: FunctionRef, value: ValueId) -> bool {
+        self.launches.contains_key(&(at, value))
+    }
+
+    /// The function of interest that the value is a call of, if it launches.
+    fn launcher_called(&self, at: FunctionRef, value: ValueId) -> Option<&'a Func> {
+        let Op::Call(call) = self.program.function(at).body.op(value) else { return None };
+        let func = &self.program.functions[*self.launchers.get(&(at, call))?];
+        (!func.launches.is_empty()).then_some(func)
+    }
+
+    /// The function launches, and no op stands in between.
+    fn launches_itself(&self, function: FunctionRef) -> bool {
+        let bare = |func: &Func| !func.launches.is_empty() && func.registration != crate::program::Registration::Yes;
+        self.program.func(function).is_some_and(bare)
+    }
+}
+
+/// A fix of one launcher, decided but not written.
+struct Plan<'a> {
+    scope: Scope<'a>,
+    route: Route<'a>,
+    namespace: String,
+    names: names::Chosen,
+    mutated: Vec<String>,
+    split: Split,
+    fake: Option<fake::Fake>,
+    reasons: Reasons,
+}
+
+impl<'a> Rewrite<'a> {
+    /// Prepares fixes of a project.
+    pub fn new(program: &'a Program, knowledge: &'a Knowledge, options: &'a Options) -> Self {
+        let names = names::OpNames::new(program, knowledge);
+        Self { program, knowledge, options, names, calls: Calls::new(program) }
+    }
+
+    /// What a fix of a launcher would be: [`Program::functions`] by index.
+    pub fn assess(&self, func: usize) -> Assessment {
+        match self.plan(func) {
+            Err(reasons) => Assessment { safety: Safety::Shown, reasons, style: String::new(), op: String::new(), mutates: Vec::new() },
+            Ok(plan) => Assessment {
+                safety: self.safety(&plan),
+                reasons: self.reasons(&plan),
+                style: plan.route.name().to_string(),
+                op: format!("{}::{}", plan.namespace, plan.names.op),
+                mutates: plan.mutated,
+            },
+        }
+    }
+
+    /// Registers a launcher as an op: [`Program::functions`] by index.
+    pub fn register(&self, func: usize) -> Fix {
+        let function = self.program.functions[func].function;
+        let name = self.program.function_name(function);
+        let plan = match self.plan(func) {
+            Ok(plan) => plan,
+            Err(reasons) => {
+                let title = format!("register `{name}` as an op");
+                return Fix { title, safety: Safety::Shown, reasons, edits: Vec::new(), claims: Vec::new() };
+            }
+        };
+        let registration = styles::Registration {
+            scope: &plan.scope,
+            route: &plan.route,
+            namespace: &plan.namespace,
+            names: &plan.names,
+            mutated: &plan.mutated,
+            split: &plan.split,
+            fake: plan.fake.as_ref(),
+        };
+        Fix {
+            title: format!("register `{name}` as `{}::{}`", plan.namespace, plan.names.op),
+            safety: self.safety(&plan),
+            reasons: self.reasons(&plan),
+            edits: registration.edits().into_iter().map(|edit| (function.file, edit)).collect(),
+            claims: vec![(function.file, self.program.function(function).span)],
+        }
+    }
+
+    fn safety(&self, plan: &Plan) -> Safety {
+        if self.program.file(plan.scope.at.file).vendored {
+            Safety::Shown
+        } else if plan.reasons.doubts.is_empty() {
+            Safety::Safe
+        } else {
+            Safety::Unsafe
+        }
+    }
+
+    fn reasons(&self, plan: &Plan) -> Vec<String> {
+        let vendored = self.program.file(plan.scope.at.file).vendored;
+        let copy = vendored.then(|| "the file is a copy of somebody else's code".to_string());
+        copy.into_iter().chain(plan.reasons.doubts.iter().cloned()).collect()
+    }
+
+    /// Decides a fix, or says what stands in the way.
+    fn plan(&self, index: usize) -> Result<Plan<'a>, Vec<String>> {
+        let func = &self.program.functions[index];
+        let scope = Scope::new(self.program, self.knowledge, func.function);
+        let mut reasons = safety::of_function(&scope, func);
+        if func.inline.is_some() {
+            return Err(reasons.blockers);
+        }
+        let route = styles::route(self.program, self.knowledge, &self.options.style, func).map_err(|why| vec![why])?;
+        let own = safety::of_route(&scope, func, &route);
+        reasons.blockers.extend(own.blockers);
+        reasons.doubts.extend(own.doubts);
+
+        let indent = self.inner_indent(&scope);
+        let split = split::split(&scope, &self.calls, func, &indent);
+        let returns = split.as_ref().is_ok_and(|s| s.returns.is_some());
+        reasons.blockers.extend(safety::of_schema(&scope, func, &route, returns || split.is_err()));
+        let split = match split {
+            Ok(split) => split,
+            Err(why) => {
+                reasons.blockers.push(why);
+                return Err(reasons.blockers);
+            }
+        };
+        let mutated = self.mutated(&scope, func);
+        if mutated.is_empty() && split.nothing {
+            reasons.blockers.push("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
+        }
+        let fake = if split.nothing { None } else { self.fake(&scope, &split, &indent, &mut reasons) };
+        let namespace = self.namespace(&scope, &route);
+        let names = self.names.choose(self.program, func, &namespace);
+        if let Route::House(_, style) = route
+            && safety::closes_cycle(self.program, func.function.file, &style.module)
+        {
+            reasons.blockers.push(format!("importing `{}` here would close a circle of imports", style.module));
+        }
+        if reasons.blockers.is_empty() {
+            Ok(Plan { scope, route, namespace, names, mutated, split, fake, reasons })
+        } else {
+            Err(reasons.blockers)
+        }
+    }
+
+    fn fake(&self, scope: &Scope<'a>, split: &Split, indent: &str, reasons: &mut Reasons) -> Option<fake::Fake> {
+        match fake::fake(scope, &self.calls, &split.partial, indent) {
+            Ok(fake) => {
+                reasons.doubts.extend(fake.doubts.iter().cloned());
+                Some(fake)
+            }
+            Err(why) => {
+                reasons.blockers.push(why);
+                None
+            }
+        }
+    }
+
+    fn inner_indent(&self, scope: &Scope) -> String {
+        let (source, function) = (scope.source(), scope.function());
+        let start = function.header.start;
+        let outer = &source.text[source.line_start(start) as usize..start as usize];
+        format!("{outer}{}", scope.facts().layout.indent)
+    }
+
+    /// What is written, as far as it is known, and what may be: the narrowest list that is right.
+    fn mutated(&self, scope: &Scope, func: &Func) -> Vec<String> {
+        let unresolved = func.unresolved.iter().map(|(param, _)| *param);
+        let tensors = unresolved.filter(|&p| scope.param_type(p).is_some_and(signature::Type::is_tensor));
+        let mut params: Vec<u16> = func.mutates.iter().map(|w| w.param).chain(tensors).collect();
+        params.sort_unstable();
+        params.dedup();
+        params.into_iter().map(|p| self.program.param_name(func.function, p).to_string()).collect()
+    }
+
+    fn namespace(&self, scope: &Scope, route: &Route) -> String {
+        if let Route::House(_, style) = route {
+            return style.namespace.clone();
+        }
+        if !self.options.namespace.is_empty() {
+            return self.options.namespace.clone();
+        }
+        let module = &self.program.file(scope.at.file).module;
+        names::identifier(module.split('.').next().unwrap_or_default())
+    }
+}
+
+/// What a fix of one launcher would be. For several, share a [`Rewrite`].
+pub fn assess(program: &Program, knowledge: &Knowledge, options: &Options, func: usize) -> Assessment {
+    Rewrite::new(program, knowledge, options).assess(func)
+}
+
+/// The fix of one launcher. For several, share a [`Rewrite`].
+pub fn register(program: &Program, knowledge: &Knowledge, options: &Options, func: usize) -> Fix {
+    Rewrite::new(program, knowledge, options).register(func)
 }

@@ -1,0 +1,148 @@
+//! Where an import goes, if one is needed: sorted among its neighbours, merged into a statement that is there.
+
+use crate::facts::{Facts, Import, MODULE, Op};
+use crate::finding::Edit;
+use crate::program::ProgramFile;
+use crate::source::{Source, Span};
+
+/// Makes `import torch` hold at an offset of the module. `None`: it does already.
+pub(super) fn module(file: &ProgramFile, name: &str, at: u32) -> Option<Edit> {
+    let facts = &file.facts;
+    let there = before(facts, at).any(|i| i.member.is_none() && !i.renamed && facts.name(i.bound) == name);
+    if there {
+        return None;
+    }
+    let top = |i: &&Import| i.member.is_none() && facts.name(i.module) > name;
+    let text = format!("import {name}");
+    let third_party = leading(facts).filter(|i| i.member.is_none() && is_kernel_package(facts.name(i.module)));
+    let before = third_party.clone().find(top).or_else(|| leading(facts).find(|i| is_kernel_package(facts.name(i.module))));
+    Some(match before {
+        Some(next) => insert_above(file, next, &text),
+        None => at_end(file, &text),
+    })
+}
+
+fn is_kernel_package(module: &str) -> bool {
+    matches!(module.split('.').next(), Some("torch" | "triton"))
+}
+
+/// Makes `from module import name` hold at an offset of the module: the name that it is bound to, and the edit if one is needed.
+pub(super) fn member(file: &ProgramFile, module: &str, name: &str, at: u32, absolute: impl Fn(&Import) -> String) -> (String, Option<Edit>) {
+    let facts = &file.facts;
+    let source = &file.source;
+    let from = |i: &&Import| i.member.is_some() && absolute(i) == module;
+    let same: Vec<&Import> = before(facts, at).filter(from).collect();
+    if let Some(bound) = same.iter().find(|i| i.member.is_some_and(|m| facts.name(m) == name)) {
+        return (facts.name(bound.bound).to_string(), None);
+    }
+    if let Some(first) = same.first()
+        && let Some(edit) = extend(source, facts, first.span, &same, name)
+    {
+        return (name.to_string(), Some(edit));
+    }
+    let text = format!("from {module} import {name}");
+    let package = module.split('.').next().unwrap_or(module);
+    let ours: Vec<&Import> = leading(facts).filter(|i| absolute(i).split('.').next() == Some(package)).collect();
+    let next = ours.iter().find(|i| i.member.is_some() && i.level == 0 && absolute(i).as_str() > module);
+    let edit = match (next, ours.last()) {
+        (Some(next), _) => insert_above(file, next, &text),
+        (None, Some(last)) => insert_below(file, last.span, &text),
+        (None, None) => at_end(file, &format!("\n{text}")),
+    };
+    (name.to_string(), Some(edit))
+}
+
+/// Import bindings at module level, outside of every `if` and `try`, in the leading block of imports.
+pub(super) fn leading(facts: &Facts) -> impl Iterator<Item = &Import> + Clone {
+    before(facts, facts.layout.after_imports)
+}
+
+/// Import bindings at module level, outside of every `if` and `try`, that end before an offset.
+fn before(facts: &Facts, at: u32) -> impl Iterator<Item = &Import> + Clone {
+    facts.imports.iter().filter(move |i| i.function == MODULE && !i.type_checking && i.span.end <= at && is_top(facts, i.span))
+}
+
+fn is_top(facts: &Facts, span: Span) -> bool {
+    let body = &facts.module().body;
+    body.top.iter().any(|&s| body.statements[s.index()].span == span)
+}
+
+/// Adds a name to `from m import a, c`, in its place if the names are sorted.
+fn extend(source: &Source, facts: &Facts, span: Span, same: &[&Import], name: &str) -> Option<Edit> {
+    let text = source.slice(span);
+    if text.contains('#') || text.contains('\\') {
+        return None;
+    }
+    let members: Vec<&str> = same.iter().filter(|i| i.span == span).filter_map(|i| i.member).map(|m| facts.name(m)).collect();
+    let next = members.iter().find(|m| m.to_lowercase() > name.to_lowercase());
+    let names = text.find("import")? + "import".len();
+    let find = |word: &str| {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let hits = text[names..].match_indices(word);
+        hits.map(|(at, _)| names + at).find(|&at| {
+            !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word)
+        })
+    };
+    let many_lines = text.contains('\n');
+    let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    if let Some(next) = next {
+        let at = find(next)?;
+        let gap = match text[..at].rfind('\n') {
+            Some(line) if many_lines => format!(",{newline}{}", &text[line + 1..at]),
+            _ => ", ".to_string(),
+        };
+        return Some(Edit::insert_once(span.start + at as u32, format!("{name}{gap}")));
+    }
+    let last = members.last()?;
+    if same.iter().any(|i| i.span == span && i.member.is_some_and(|m| facts.name(m) != facts.name(i.bound))) {
+        return None;
+    }
+    let end = find(last)? + last.len();
+    let gap = match text[..end].rfind('\n') {
+        Some(line) if many_lines => {
+            let indent: String = text[line + 1..].chars().take_while(|c| c.is_whitespace()).collect();
+            format!(",{newline}{indent}")
+        }
+        _ => ", ".to_string(),
+    };
+    let one_line = text.chars().count() + gap.len() + name.len();
+    if !many_lines && one_line > 88 {
+        return None;
+    }
+    Some(Edit::insert_once(span.start + end as u32, format!("{gap}{name}")))
+}
+
+fn insert_above(file: &ProgramFile, next: &Import, text: &str) -> Edit {
+    let newline = &file.facts.layout.newline;
+    Edit::insert_once(file.source.line_start(next.span.start), format!("{text}{newline}"))
+}
+
+fn insert_below(file: &ProgramFile, last: Span, text: &str) -> Edit {
+    let newline = &file.facts.layout.newline;
+    Edit::insert_once(file.source.line_end(last.end), format!("{text}{newline}"))
+}
+
+fn at_end(file: &ProgramFile, text: &str) -> Edit {
+    let newline = &file.facts.layout.newline;
+    Edit::insert_once(file.facts.layout.after_imports, format!("{}{newline}", text.replace('\n', newline)))
+}
+
+/// A module-global line behind the imports, shared by all fixes of the file.
+pub(super) fn global(file: &ProgramFile, line: &str) -> Edit {
+    let newline = &file.facts.layout.newline;
+    Edit::insert_once(file.facts.layout.after_imports, format!("{newline}{line}{newline}"))
+}
+
+/// A module-level name that holds `torch.library.Library(namespace, …)` from the top of the module on.
+pub(super) fn library(file: &ProgramFile, namespace: &str, is_library: impl Fn(crate::facts::ValueId) -> bool) -> Option<String> {
+    let facts = &file.facts;
+    let body = &facts.module().body;
+    facts.module().bindings.iter().find_map(|&(name, value)| {
+        let Op::Call(call) = body.op(value) else { return None };
+        let call = body.call(call);
+        let Op::Const(crate::facts::Const::Str(first)) = body.op(call.args.first()?.value) else { return None };
+        let statement = body.statement_of(value)?;
+        let top = body.top.contains(&statement);
+        (top && facts.name(first) == namespace && is_library(call.callee)).then(|| facts.name(name).to_string())
+    })
+}

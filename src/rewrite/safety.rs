@@ -1,0 +1,302 @@
+//! What stands in the way of a fix, and what keeps it from being safe (DESIGN §7, *Safe*).
+
+use super::fake::short;
+use super::scope::{Kind, Scope, absolute_module, imported, module_function};
+use super::signature::{Base, Type};
+use super::styles::Route;
+use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, MODULE, Op, ParamKind, StatementKind, ValueId};
+use crate::program::{Func, Inline, Program, RefusalKind};
+use crate::source::FileId;
+use std::collections::BTreeSet;
+
+/// Reasons, in two grades.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Reasons {
+    /// No fix can be made.
+    pub(super) blockers: Vec<String>,
+    /// A fix can be made, and may change behaviour.
+    pub(super) doubts: Vec<String>,
+}
+
+/// What holds whatever the style.
+pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
+    let mut reasons = Reasons::default();
+    let function = scope.function();
+    let block = &mut reasons.blockers;
+    match func.inline {
+        Some(Inline::Method) => block.push("it is a method: the launch must be moved into a function of the module".to_string()),
+        Some(Inline::Autograd) => block.push("it is part of an `autograd.Function`: the launch must be moved into a function of the module".to_string()),
+        Some(Inline::Closure) => block.push("it is defined inside a function: it must be moved to the module".to_string()),
+        Some(Inline::ModuleBody) => block.push("it runs in the body of a module or class".to_string()),
+        None => {}
+    }
+    if function.kind == FunctionKind::AsyncDef || function.is_generator {
+        block.push("it is a generator or coroutine".to_string());
+    }
+    if !block.is_empty() {
+        return reasons;
+    }
+    block.extend(placement(scope));
+    for path in &func.mutates_state {
+        block.push(format!("it writes `{path}`, which is no argument"));
+    }
+    block.extend(metadata_changes(scope));
+    block.extend(defaults(scope));
+    let doubts = &mut reasons.doubts;
+    for (param, why) in &func.unresolved {
+        doubts.push(format!("`{}`: {why}", scope.program.param_name(func.function, *param)));
+    }
+    doubts.extend(call_sites(scope, func));
+    doubts.extend(late_annotations(scope));
+    reasons
+}
+
+/// The schema's refusals, as blockers. `returns`: the return annotation is written anew.
+pub(super) fn of_schema(scope: &Scope, func: &Func, route: &Route, returns: bool) -> Vec<String> {
+    let Err(refusals) = &func.schema else { return Vec::new() };
+    let keyword_tensor = |param: Option<u16>| {
+        let param = param.and_then(|p| Some((scope.function().params.get(p as usize)?, scope.param_type(p)?)));
+        param.is_some_and(|(param, ty)| param.kind == ParamKind::KeywordOnly && ty.is_tensor())
+    };
+    let stands = refusals.iter().filter(|refusal| match refusal.kind {
+        RefusalKind::Return => !returns,
+        RefusalKind::Kind => matches!(route, Route::CustomOp) || !keyword_tensor(refusal.param),
+        RefusalKind::Unannotated | RefusalKind::Annotation | RefusalKind::Default => true,
+    });
+    stands
+        .map(|refusal| match refusal.param {
+            Some(param) => format!("`{}`: {}", scope.program.param_name(func.function, param), refusal.reason),
+            None => refusal.reason.clone(),
+        })
+        .collect()
+}
+
+/// What one style asks beyond that.
+pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
+    let mut reasons = Reasons::default();
+    let one_device = match route {
+        Route::House(_, style) => style.one_device,
+        Route::CustomOp | Route::Library => false,
+    };
+    if one_device {
+        if let Some(place) = cpu_branch(scope) {
+            reasons.blockers.push(format!("it has a branch for other devices (`{place}`), and the op would be registered for one"));
+        }
+        let types = (0..scope.function().params.len()).filter_map(|i| scope.param_type(i as u16));
+        if !types.into_iter().any(|ty| ty.is_tensor() && !ty.optional && !ty.list) {
+            reasons.blockers.push("a call may have no tensor argument, and the op would be registered for one device".to_string());
+        }
+    }
+    if !matches!(route, Route::Library) && !func.without_grad {
+        reasons.doubts.push("its callers may need gradients around the call, and the op has no autograd formula".to_string());
+        if !func.mutates.is_empty() {
+            reasons.doubts.push("the op would advance the version counters of what it writes, which may be saved for backward".to_string());
+        }
+    }
+    if matches!(route, Route::Library) && runs_as_script(scope) && is_imported(scope.program, scope.at.file) {
+        reasons.doubts.push("the file runs as a script and is imported too, which would define the op twice".to_string());
+    }
+    reasons
+}
+
+/// The function must be a plain statement of the module, the only thing of its name.
+fn placement(scope: &Scope) -> Option<String> {
+    let module = scope.facts().module();
+    let function = scope.function();
+    let name = scope.name(function.name);
+    let statement = module.body.statements.iter().find(|s| s.kind == StatementKind::Def && s.span.contains(function.name_span));
+    let Some(statement) = statement else { return Some("it is not defined at the top of the module".to_string()) };
+    let mut parent = statement.parent;
+    while let Some(id) = parent {
+        let outer = &module.body.statements[id.index()];
+        if outer.kind != StatementKind::If {
+            return Some("it is defined under a compound statement of the module".to_string());
+        }
+        parent = outer.parent;
+    }
+    let defined = module.body.statements.iter().filter(|s| s.defines.contains(&function.name)).count();
+    let value = module.binding(function.name);
+    let own = value.is_some_and(|v| match module.body.op(v) {
+        Op::Select(..) | Op::Phi(_) => true,
+        _ => module_function(scope.facts(), v) == Some(scope.at.function),
+    });
+    (defined != 1 || !own).then(|| format!("`{name}` is bound more than once in its module"))
+}
+
+/// In-place changes of metadata (`resize_`, `squeeze_`), which no schema can say.
+fn metadata_changes(scope: &Scope) -> Vec<String> {
+    let body = scope.body();
+    let hits = body.calls.iter().filter_map(|call| {
+        let Op::Attr(object, method) = body.op(call.callee) else { return None };
+        let method = scope.name(method);
+        let effect = scope.knowledge.torch.method(method)?;
+        let changes = effect.metadata && !effect.writes.is_empty() && scope.kind(object) == Kind::Tensor;
+        changes.then(|| format!("`{}` changes a tensor's metadata in place", short(scope, call.callee)))
+    });
+    hits.collect()
+}
+
+/// Defaults that a call which hands everything on may not pass.
+fn defaults(scope: &Scope) -> Vec<String> {
+    let parent = &scope.facts().function(scope.function().parent).body;
+    let wrong = |(i, param): (usize, &crate::facts::Param)| {
+        let (ty, default) = (scope.param_type(i as u16)?, parent.op(param.default?));
+        let name = scope.name(param.name);
+        match default {
+            Op::Const(Const::None) if !ty.optional => Some(format!("`{name}`: its default is None and its annotation does not say so")),
+            _ => None,
+        }
+    };
+    scope.function().params.iter().enumerate().filter_map(wrong).collect()
+}
+
+/// Call sites in view that pass what the schema does not take.
+fn call_sites(scope: &Scope, func: &Func) -> Vec<String> {
+    let mut found = BTreeSet::new();
+    for caller in &func.callers {
+        let Some(id) = caller.call else { continue };
+        let outer = Scope::new(scope.program, scope.knowledge, caller.function);
+        let call = outer.body().call(id);
+        for (position, arg) in call.args.iter().enumerate() {
+            let param = match arg.kind {
+                ArgKind::Positional => Some(position as u16),
+                ArgKind::Keyword(name) => scope.function().params.iter().position(|p| scope.name(p.name) == outer.name(name)).map(|p| p as u16),
+                ArgKind::Star | ArgKind::StarStar => break,
+            };
+            let Some((param, ty)) = param.and_then(|p| Some((p, scope.param_type(p)?))) else { continue };
+            if let Some(what) = contradiction(&ty, outer.kind(arg.value)) {
+                let source = outer.source();
+                let name = scope.program.param_name(func.function, param);
+                found.insert(format!("`{name}` is given {what} at {}:{}", source.path, source.line(arg.span.start)));
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn contradiction(ty: &Type, kind: Kind) -> Option<&'static str> {
+    match (ty.base, kind) {
+        _ if ty.list => None,
+        (Base::Int, Kind::Float) => Some("a float, which an op refuses for an int"),
+        (Base::Int | Base::Float | Base::Bool, Kind::Tensor) => Some("a tensor, which an op would read on the host"),
+        (Base::Int | Base::Float | Base::Bool | Base::Text | Base::Tensor, Kind::None) if !ty.optional => Some("None, which its annotation does not take"),
+        (Base::Tensor, Kind::Int | Kind::Float | Kind::Bool | Kind::Text) => Some("no tensor"),
+        _ => None,
+    }
+}
+
+/// Annotations that are evaluated when the op is made, and name what does not exist by then.
+fn late_annotations(scope: &Scope) -> Vec<String> {
+    let function = scope.function();
+    let facts = scope.facts();
+    let all = function.params.iter().filter_map(|p| p.annotation).chain(function.returns);
+    let lazy = all.filter(|a| a.quoted || facts.layout.future_annotations);
+    let mut late = BTreeSet::new();
+    for annotation in lazy {
+        let text = scope.text(annotation.span);
+        for (name, value) in &facts.module().bindings {
+            let word = facts.name(*name);
+            let place = facts.module().body.value(*value).span;
+            if place.start > function.span.start && super::slice::mentions(text, word) {
+                late.insert(format!("the annotation `{text}` names `{word}`, which is defined later"));
+            }
+        }
+    }
+    late.into_iter().collect()
+}
+
+/// A test of the device that is no assertion, as written.
+fn cpu_branch(scope: &Scope) -> Option<String> {
+    let body = scope.body();
+    let asserted = |v: ValueId| {
+        let statement = body.statement_of(v).map(|s| &body.statements[s.index()]);
+        statement.is_some_and(|s| {
+            let only_raises = s.kind == StatementKind::If
+                && s.blocks.len() == 1
+                && s.blocks[0].statements.iter().all(|i| body.statements[i.index()].kind == StatementKind::Raise);
+            s.kind == StatementKind::Assert || only_raises
+        })
+    };
+    let tests = |v: ValueId| match body.op(v) {
+        Op::Attr(_, name) => matches!(scope.name(name), "is_cuda" | "is_cpu" | "is_xpu"),
+        Op::Compare(CompareOp::Eq | CompareOp::NotEq | CompareOp::In | CompareOp::NotIn, a, b) => [a, b].iter().any(|&v| {
+            let cpu = matches!(body.op(v), Op::Const(Const::Str(s)) if scope.name(s) == "cpu");
+            cpu || matches!(body.op(v), Op::Call(c) if scope.text(body.value(body.call(c).callee).span) == "torch.device")
+        }),
+        _ => false,
+    };
+    let hit = body.iter().map(|(v, _)| v).find(|&v| tests(v) && !asserted(v))?;
+    Some(short(scope, hit))
+}
+
+/// The module has an `if __name__ == "__main__"`.
+fn runs_as_script(scope: &Scope) -> bool {
+    let facts = scope.facts();
+    facts.module().body.values.iter().any(|v| matches!(v.op, Op::Free(name) if facts.name(name) == "__name__"))
+        && scope.source().text.contains("__main__")
+}
+
+fn is_imported(program: &Program, file: FileId) -> bool {
+    let module = &program.file(file).module;
+    let files = (0..program.files.len()).map(|i| FileId(i as u32)).filter(|&f| f != file);
+    let names = |f: FileId| program.file(f).facts.imports.iter().any(|i| imported(program, f, i).starts_with(module.as_str()));
+    files.into_iter().any(names)
+}
+
+/// Whether importing module `target` at the top of `from` closes a circle of imports that is not there yet.
+pub(super) fn closes_cycle(program: &Program, from: FileId, target: &str) -> bool {
+    let Some(&start) = program.modules.get(target) else { return false };
+    if start == from {
+        return true;
+    }
+    if loads(program, from).contains(&start) {
+        return false;
+    }
+    let mut seen = BTreeSet::from([start]);
+    let mut todo = vec![start];
+    while let Some(file) = todo.pop() {
+        for next in loads(program, file) {
+            if next == from {
+                return true;
+            }
+            if seen.insert(next) {
+                todo.push(next);
+            }
+        }
+    }
+    false
+}
+
+/// Modules that a module's own top-level statements load. Its parent packages are loaded before it runs, and do not count.
+fn loads(program: &Program, file: FileId) -> BTreeSet<FileId> {
+    let own = program.file(file);
+    let facts = &own.facts;
+    let mut found = BTreeSet::new();
+    let mut add = |name: &str| {
+        let mut at = name;
+        loop {
+            if let Some(&module) = program.modules.get(at) {
+                let parent = own.module == at || own.module.starts_with(&format!("{at}."));
+                if !parent {
+                    found.insert(module);
+                }
+            }
+            match at.rsplit_once('.') {
+                Some((parent, _)) => at = parent,
+                None => break,
+            }
+        }
+    };
+    let in_class = |f: crate::facts::FunctionId| f == MODULE || facts.function(f).kind == FunctionKind::Class;
+    for import in facts.imports.iter().filter(|i| in_class(i.function) && !i.type_checking) {
+        let module = absolute_module(program, file, import.level, facts.name(import.module));
+        add(&module);
+        if let Some(member) = import.member {
+            add(&format!("{module}.{}", facts.name(member)));
+        }
+    }
+    for star in &facts.star_imports {
+        add(&absolute_module(program, file, star.level, facts.name(star.module)));
+    }
+    found
+}

@@ -1,0 +1,358 @@
+//! A body with what is around it: what its names refer to and what kind of thing its values are.
+
+use super::signature::{Base, Type};
+use crate::facts::{BinaryOp, Body, CallId, CompareOp, Const, Facts, Function, FunctionId, Import, Items, MODULE, Name, Op, UnaryOp, ValueId};
+use crate::knowledge::Knowledge;
+use crate::knowledge::torch::{Attribute, Effect, Shares};
+use crate::program::{FunctionRef, Program};
+use crate::source::{FileId, Source, Span};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+
+/// What kind of thing a value is, as far as its origin says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Tensor,
+    Int,
+    Float,
+    Bool,
+    Text,
+    None,
+    /// A tuple or list of integers.
+    Shape,
+    /// No tensor and no number: a dtype, a device, a list, a function.
+    Other,
+    Unknown,
+}
+
+impl Kind {
+    fn of(ty: &Type) -> Self {
+        match (ty.list, ty.base) {
+            (true, Base::Int) => Self::Shape,
+            (true, _) => Self::Other,
+            (false, Base::Tensor) => Self::Tensor,
+            (false, Base::Int) => Self::Int,
+            (false, Base::Float) => Self::Float,
+            (false, Base::Bool) => Self::Bool,
+            (false, Base::Text) => Self::Text,
+            (false, Base::Dtype | Base::Device) => Self::Other,
+            (false, Base::None) => Self::None,
+            (false, Base::Number | Base::Other) => Self::Unknown,
+        }
+    }
+
+    /// Two values that one name may have. An absent tensor is still a tensor where it is used.
+    fn join(self, other: Self) -> Self {
+        match (self, other) {
+            (a, b) if a == b => a,
+            (Self::None, x) | (x, Self::None) => x,
+            (Self::Int, Self::Float) | (Self::Float, Self::Int) => Self::Float,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Values are followed this deep.
+const MAX_DEPTH: u32 = 40;
+
+/// One body and its surroundings.
+pub(super) struct Scope<'a> {
+    pub(super) program: &'a Program,
+    pub(super) knowledge: &'a Knowledge,
+    pub(super) at: FunctionRef,
+    kinds: RefCell<FxHashMap<ValueId, Option<Kind>>>,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(program: &'a Program, knowledge: &'a Knowledge, at: FunctionRef) -> Self {
+        Self { program, knowledge, at, kinds: RefCell::default() }
+    }
+
+    pub(super) fn function(&self) -> &'a Function {
+        self.program.function(self.at)
+    }
+
+    pub(super) fn body(&self) -> &'a Body {
+        &self.function().body
+    }
+
+    pub(super) fn facts(&self) -> &'a Facts {
+        &self.program.file(self.at.file).facts
+    }
+
+    pub(super) fn source(&self) -> &'a Source {
+        &self.program.file(self.at.file).source
+    }
+
+    pub(super) fn text(&self, span: Span) -> &'a str {
+        self.source().slice(span)
+    }
+
+    pub(super) fn name(&self, name: Name) -> &'a str {
+        self.facts().name(name)
+    }
+
+    fn items(&self, items: Items) -> &'a [ValueId] {
+        self.body().items(items)
+    }
+
+    /// The qualified name of what a value refers to: `torch.empty`, `pkg.ops.helper`, `len`.
+    pub(super) fn dotted(&self, value: ValueId) -> Option<String> {
+        dotted(self.program, self.at, value, MAX_DEPTH)
+    }
+
+    /// The function of the project that a value refers to.
+    pub(super) fn project_function(&self, value: ValueId) -> Option<FunctionRef> {
+        let body = self.body();
+        if let Op::Function(id) = body.op(value) {
+            return Some(FunctionRef { file: self.at.file, function: id });
+        }
+        find_function(self.program, &self.dotted(value)?, MAX_DEPTH)
+    }
+
+    /// The annotation of a parameter, read.
+    pub(super) fn param_type(&self, index: u16) -> Option<Type> {
+        let annotation = self.function().params.get(index as usize)?.annotation?;
+        Some(Type::read(self.text(annotation.span)))
+    }
+
+    /// What kind of thing a value is.
+    pub(super) fn kind(&self, value: ValueId) -> Kind {
+        self.kind_at(value, MAX_DEPTH)
+    }
+
+    fn kind_at(&self, value: ValueId, depth: u32) -> Kind {
+        match self.kinds.borrow().get(&value) {
+            Some(Some(kind)) => return *kind,
+            Some(None) => return Kind::Unknown,
+            None if depth == 0 => return Kind::Unknown,
+            None => {}
+        }
+        self.kinds.borrow_mut().insert(value, None);
+        let kind = self.kind_of(value, depth - 1);
+        self.kinds.borrow_mut().insert(value, Some(kind));
+        kind
+    }
+
+    fn kind_of(&self, value: ValueId, depth: u32) -> Kind {
+        let kind = |v| self.kind_at(v, depth);
+        match self.body().op(value) {
+            Op::Param(i) => self.param_type(i).map_or(Kind::Unknown, |ty| Kind::of(&ty)),
+            Op::Const(constant) => kind_of_const(constant),
+            Op::Format(_) => Kind::Text,
+            Op::Attr(object, name) => self.kind_of_attribute(kind(object), self.name(name)),
+            Op::Index(object, index) => match kind(object) {
+                Kind::Tensor => Kind::Tensor,
+                Kind::Shape if matches!(self.body().op(index), Op::Slice(..)) => Kind::Shape,
+                Kind::Shape => Kind::Int,
+                _ => Kind::Unknown,
+            },
+            Op::Tuple(items) | Op::List(items) => {
+                let ints = self.items(items).iter().all(|&v| matches!(kind(v), Kind::Int));
+                if ints { Kind::Shape } else { Kind::Other }
+            }
+            Op::Binary(op, a, b) | Op::Augment(op, a, b) => kind_of_binary(op, kind(a), kind(b)),
+            Op::Compare(op, a, b) => {
+                let by_value = !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
+                let tensor = kind(a) == Kind::Tensor || kind(b) == Kind::Tensor;
+                if by_value && tensor { Kind::Tensor } else { Kind::Bool }
+            }
+            Op::Unary(UnaryOp::Not, _) => Kind::Bool,
+            Op::Unary(_, a) => kind(a),
+            Op::And(items) | Op::Or(items) | Op::Phi(items) => {
+                self.items(items).iter().map(|&v| kind(v)).reduce(Kind::join).unwrap_or(Kind::Unknown)
+            }
+            Op::Select(_, yes, no) => kind(yes).join(kind(no)),
+            Op::Call(call) => self.kind_of_call(call, depth),
+            Op::Iterate(of) => match kind(of) {
+                Kind::Tensor => Kind::Tensor,
+                Kind::Shape => Kind::Int,
+                _ => Kind::Unknown,
+            },
+            Op::Unpack { value, index, rest } => match (kind(value), self.body().op(value)) {
+                (Kind::Shape, _) => if rest { Kind::Shape } else { Kind::Int },
+                (_, Op::Tuple(items)) if !rest => self.items(items).get(index as usize).map_or(Kind::Unknown, |&v| kind(v)),
+                _ => Kind::Unknown,
+            },
+            Op::Annotated(annotation, value) => match kind(value) {
+                Kind::Unknown => Kind::of(&Type::read(self.text(self.body().value(annotation).span))),
+                kind => kind,
+            },
+            Op::Free(name) => self.kind_of_global(name, depth),
+            Op::Set(_) | Op::Dict(_) | Op::Collect(..) | Op::Function(_) | Op::Class(_) | Op::Import(_) => Kind::Other,
+            Op::Undefined | Op::Slice(..) | Op::Star(_) | Op::Enter(_) | Op::Exception | Op::Suspend(_) | Op::SetAttr(..)
+            | Op::SetIndex(..) | Op::SetOuter(..) | Op::Delete(_) | Op::Return(_) | Op::Raise | Op::Assert(_) => Kind::Unknown,
+        }
+    }
+
+    fn kind_of_attribute(&self, object: Kind, name: &str) -> Kind {
+        match (object, name) {
+            (Kind::Tensor, "shape") => Kind::Shape,
+            (Kind::Tensor, "ndim" | "itemsize" | "nbytes") => Kind::Int,
+            (Kind::Tensor, "is_cuda" | "requires_grad" | "is_cpu" | "is_meta") => Kind::Bool,
+            (Kind::Tensor, _) => match self.knowledge.torch.attribute(name) {
+                Some(Attribute::View | Attribute::Other) => Kind::Tensor,
+                Some(Attribute::Scalar) => Kind::Other,
+                None => Kind::Unknown,
+            },
+            _ => Kind::Unknown,
+        }
+    }
+
+    fn kind_of_global(&self, name: Name, depth: u32) -> Kind {
+        let module = FunctionRef { file: self.at.file, function: MODULE };
+        let Some(value) = self.facts().module().binding(name) else { return Kind::Unknown };
+        if self.at.function == MODULE {
+            return Kind::Unknown;
+        }
+        Scope::new(self.program, self.knowledge, module).kind_at(value, depth)
+    }
+
+    fn kind_of_call(&self, call: CallId, depth: u32) -> Kind {
+        let call = self.body().call(call);
+        let kind = |v| self.kind_at(v, depth);
+        if let Op::Attr(object, method) = self.body().op(call.callee)
+            && kind(object) == Kind::Tensor
+        {
+            return match (self.name(method), call.args.is_empty()) {
+                ("size" | "stride", true) => Kind::Shape,
+                ("size" | "stride" | "numel" | "nelement" | "dim" | "element_size" | "data_ptr" | "storage_offset" | "get_device", _) => Kind::Int,
+                ("tolist", _) => Kind::Other,
+                ("item", _) => Kind::Unknown,
+                (name, _) => self.knowledge.torch.method(name).map_or(Kind::Unknown, kind_of_effect),
+            };
+        }
+        let Some(name) = self.dotted(call.callee) else { return Kind::Unknown };
+        match name.as_str() {
+            "int" | "len" | "triton.cdiv" | "triton.next_power_of_2" | "math.ceil" | "math.floor" => return Kind::Int,
+            "float" | "math.sqrt" | "math.log" | "math.log2" | "math.exp" => return Kind::Float,
+            "bool" | "isinstance" | "hasattr" | "any" | "all" => return Kind::Bool,
+            "str" => return Kind::Text,
+            "tuple" | "list" => return call.args.first().map_or(Kind::Other, |a| kind(a.value)),
+            "range" => return Kind::Shape,
+            "min" | "max" | "abs" | "round" => {
+                return call.args.iter().map(|a| kind(a.value)).reduce(Kind::join).unwrap_or(Kind::Unknown);
+            }
+            _ => {}
+        }
+        if let Some(effect) = self.knowledge.torch.function(&name) {
+            return kind_of_effect(effect);
+        }
+        let Some(function) = find_function(self.program, &name, MAX_DEPTH) else { return Kind::Unknown };
+        let Some(returns) = self.program.function(function).returns else { return Kind::Unknown };
+        Kind::of(&Type::read(self.program.file(function.file).source.slice(returns.span)))
+    }
+}
+
+fn kind_of_const(constant: Const) -> Kind {
+    match constant {
+        Const::None => Kind::None,
+        Const::Bool(_) => Kind::Bool,
+        Const::Int(_) => Kind::Int,
+        Const::Float(_) => Kind::Float,
+        Const::Str(_) => Kind::Text,
+        Const::BigNumber(_) | Const::Bytes | Const::Ellipsis => Kind::Unknown,
+    }
+}
+
+fn kind_of_binary(op: BinaryOp, a: Kind, b: Kind) -> Kind {
+    match (op, a, b) {
+        (_, Kind::Tensor, _) | (_, _, Kind::Tensor) => Kind::Tensor,
+        (BinaryOp::Div, Kind::Int | Kind::Float | Kind::Bool, Kind::Int | Kind::Float | Kind::Bool) => Kind::Float,
+        (_, Kind::Int | Kind::Bool, Kind::Int | Kind::Bool) => Kind::Int,
+        (_, Kind::Float, Kind::Int | Kind::Float) | (_, Kind::Int, Kind::Float) => Kind::Float,
+        (BinaryOp::Add, Kind::Shape, Kind::Shape) | (BinaryOp::Mul, Kind::Shape, Kind::Int) => Kind::Shape,
+        _ => Kind::Unknown,
+    }
+}
+
+fn kind_of_effect(effect: &Effect) -> Kind {
+    match effect.results.as_slice() {
+        [Shares::Fresh | Shares::View(_) | Shares::Maybe(_)] => Kind::Tensor,
+        _ => Kind::Unknown,
+    }
+}
+
+fn dotted(program: &Program, at: FunctionRef, value: ValueId, depth: u32) -> Option<String> {
+    let depth = depth.checked_sub(1)?;
+    let file = program.file(at.file);
+    let body = &program.function(at).body;
+    match body.op(value) {
+        Op::Attr(object, name) => Some(format!("{}.{}", dotted(program, at, object, depth)?, file.facts.name(name))),
+        Op::Free(name) => {
+            let module = FunctionRef { file: at.file, function: MODULE };
+            match file.facts.module().binding(name) {
+                Some(value) if at.function != MODULE => dotted(program, module, value, depth),
+                Some(_) => None,
+                None => Some(file.facts.name(name).to_string()),
+            }
+        }
+        Op::Import(id) => Some(imported(program, at.file, &file.facts.imports[id.index()])),
+        Op::Function(id) => Some(join(&file.module, file.facts.name(file.facts.function(id).qualname))),
+        Op::Call(call) => {
+            let id = body.call(call).decorates?;
+            Some(join(&file.module, file.facts.name(file.facts.function(id).qualname)))
+        }
+        Op::Phi(items) => body.items(items).iter().find_map(|&v| dotted(program, at, v, depth)),
+        Op::Select(_, yes, no) => dotted(program, at, yes, depth).or_else(|| dotted(program, at, no, depth)),
+        _ => None,
+    }
+}
+
+fn join(module: &str, name: &str) -> String {
+    if module.is_empty() { name.to_string() } else { format!("{module}.{name}") }
+}
+
+/// The qualified name that an import binds.
+pub(super) fn imported(program: &Program, file: FileId, import: &Import) -> String {
+    let facts = &program.file(file).facts;
+    let module = absolute_module(program, file, import.level, facts.name(import.module));
+    match import.member {
+        Some(member) => join(&module, facts.name(member)),
+        None if import.renamed => module,
+        None => facts.name(import.bound).to_string(),
+    }
+}
+
+/// The dotted name of a module as an import statement of a file means it.
+pub(super) fn absolute_module(program: &Program, file: FileId, level: u32, module: &str) -> String {
+    if level == 0 {
+        return module.to_string();
+    }
+    let file = program.file(file);
+    let up = level as usize - usize::from(file.is_package);
+    let mut parts: Vec<&str> = file.module.split('.').collect();
+    parts.truncate(parts.len().saturating_sub(up));
+    if !module.is_empty() {
+        parts.push(module);
+    }
+    parts.join(".")
+}
+
+/// A module-level function by its qualified name, through re-exports.
+pub(super) fn find_function(program: &Program, name: &str, depth: u32) -> Option<FunctionRef> {
+    let depth = depth.checked_sub(1)?;
+    let (module, member) = name.rsplit_once('.')?;
+    let &file = program.modules.get(module)?;
+    let facts = &program.file(file).facts;
+    let name = facts.names.iter().position(|n| &**n == member)?;
+    let value = facts.module().binding(Name(name as u32))?;
+    match module_function(facts, value) {
+        Some(function) => Some(FunctionRef { file, function }),
+        None => {
+            let at = FunctionRef { file, function: MODULE };
+            let target = dotted(program, at, value, depth)?;
+            find_function(program, &target, depth)
+        }
+    }
+}
+
+/// The function that a value of the module body is, beneath its decorators.
+pub(super) fn module_function(facts: &Facts, value: ValueId) -> Option<FunctionId> {
+    let body = &facts.module().body;
+    match body.op(value) {
+        Op::Function(id) => Some(id),
+        Op::Call(call) => body.call(call).decorates,
+        _ => None,
+    }
+}

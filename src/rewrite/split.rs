@@ -1,0 +1,419 @@
+//! Splitting a launcher whose results share memory with its arguments: the op mutates and returns only what is fresh,
+//! the public function allocates what is absent, calls the op and returns what it always returned.
+
+use super::fake::{reads_no_data, returned, short};
+use super::scope::{Kind, Scope};
+use super::signature::{Promise, Type, split as parts};
+use super::slice::{Live, Refused, Slicer, Writer};
+use super::Calls;
+use crate::facts::{Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
+use crate::finding::Edit;
+use crate::knowledge::torch::Shares;
+use crate::program::{Func, ReturnShape, Returned};
+use crate::source::Span;
+use std::collections::BTreeMap;
+
+/// How the work is shared between the op and the public function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Split {
+    /// Statements of the public function before the call, as lines.
+    pub(super) before: Vec<String>,
+    /// Name or names that the op's result is bound to; `None`: the call is returned, or stands alone.
+    pub(super) bind: Option<String>,
+    /// Statements of the public function behind the call.
+    pub(super) after: Vec<String>,
+    /// The return annotation of the op, when it is not the function's own.
+    pub(super) returns: Option<String>,
+    /// The op returns nothing.
+    pub(super) nothing: bool,
+    /// Changes inside of the old function, which becomes the op.
+    pub(super) edits: Vec<Edit>,
+    /// What `return` statements of the op return instead; empty: nothing.
+    pub(super) partial: BTreeMap<StatementId, String>,
+    /// Optional parameters that the op requires.
+    pub(super) required: Vec<u16>,
+}
+
+/// One place of a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    /// The op returns it.
+    Fresh,
+    /// A parameter as it came in.
+    Given(u16),
+    /// A parameter, or, when that is absent, a tensor that takes its name.
+    GivenOrFresh(u16),
+    /// A view of parameters.
+    View,
+}
+
+/// Decides who returns what.
+pub(super) fn split(scope: &Scope, calls: &Calls, func: &Func, indent: &str) -> Result<Split, Refused> {
+    let shapes: Vec<Vec<&Returned>> = func.returns.iter().map(|path| items(&path.shape)).collect::<Result<_, _>>()?;
+    let Some(first) = shapes.first() else { return nothing(scope) };
+    if let Some(other) = shapes.iter().find(|s| s.len() != first.len()) {
+        return Err(format!("it returns {} results on one path and {} on another", first.len(), other.len()));
+    }
+    if first.is_empty() {
+        return nothing(scope);
+    }
+    let tuple = func.returns.iter().any(|p| matches!(p.shape, ReturnShape::Tuple(_)));
+    if tuple && func.returns.iter().any(|p| !matches!(p.shape, ReturnShape::Tuple(_))) {
+        return Err("it returns a tuple on one path and a single result on another".to_string());
+    }
+    let mut paths = Vec::new();
+    for (path, shape) in func.returns.iter().zip(&shapes) {
+        let value = path.value.ok_or("it returns nothing on a path")?;
+        paths.push(classify(scope, value, shape, tuple)?);
+    }
+    let parts = paths.swap_remove(0);
+    if paths.iter().any(|p| *p != parts) {
+        return Err("it returns an argument on one path and a new tensor on another".to_string());
+    }
+    if parts.iter().all(|p| *p == Part::Fresh) {
+        return all_fresh(scope, func, first, tuple);
+    }
+    if parts.contains(&Part::View) {
+        return views(scope, calls, func, &parts, indent);
+    }
+    named(scope, calls, func, &parts, tuple, indent)
+}
+
+fn items(shape: &ReturnShape) -> Result<Vec<&Returned>, Refused> {
+    match shape {
+        ReturnShape::None => Ok(Vec::new()),
+        ReturnShape::One(one) => Ok(vec![one]),
+        ReturnShape::Tuple(items) => Ok(items.iter().collect()),
+        ReturnShape::Unknown => Err("what it returns cannot be told".to_string()),
+    }
+}
+
+/// Values of the parts of a returned value.
+fn part_values(scope: &Scope, value: ValueId, tuple: bool) -> Option<Vec<ValueId>> {
+    match scope.body().op(value) {
+        Op::Tuple(items) if tuple => Some(scope.body().items(items).to_vec()),
+        Op::List(_) | Op::Tuple(_) => None,
+        _ => (!tuple).then(|| vec![value]),
+    }
+}
+
+fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> Result<Vec<Part>, Refused> {
+    let values = part_values(scope, value, tuple);
+    let mut storages = Vec::new();
+    let mut out = Vec::new();
+    for (i, item) in shape.iter().enumerate() {
+        let own = values.as_ref().and_then(|v| v.get(i).copied());
+        out.push(match item {
+            Returned::Fresh(storage) if storages.contains(storage) => {
+                return Err("two of its results share memory".to_string());
+            }
+            Returned::Fresh(storage) => {
+                storages.push(*storage);
+                Part::Fresh
+            }
+            Returned::Scalar => Part::Fresh,
+            Returned::None => return Err("one of its results is None on a path".to_string()),
+            Returned::State(path) => return Err(format!("it returns `{path}`, which is held elsewhere")),
+            Returned::Unknown => return Err("it cannot be told whether a result is new".to_string()),
+            Returned::Alias { maybe: true, .. } => return Err("a result may be a copy of an argument or the argument itself".to_string()),
+            Returned::Alias { params, or_fresh, .. } => {
+                let own = own.ok_or("its results cannot be told apart")?;
+                match (scope.body().op(own), params.as_slice(), or_fresh) {
+                    (Op::Param(p), _, _) => Part::Given(p),
+                    (_, &[p], true) => Part::GivenOrFresh(p),
+                    (_, _, false) => Part::View,
+                    _ => return Err("a result is one of several arguments, or new".to_string()),
+                }
+            }
+        });
+    }
+    Ok(out)
+}
+
+fn nothing(scope: &Scope) -> Result<Split, Refused> {
+    let says_none = scope.function().returns.is_some_and(|a| Promise::read(scope.text(a.span)) == Promise::Nothing);
+    let returns = (!says_none).then(|| "None".to_string());
+    Ok(Split { returns, nothing: true, ..Split::default() })
+}
+
+/// Every result is new: the function is the op as it stands.
+fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Result<Split, Refused> {
+    for path in &func.returns {
+        let list = path.value.is_some_and(|v| matches!(scope.body().op(v), Op::List(_)));
+        if list {
+            return Err("it returns a list, and an op would return a tuple".to_string());
+        }
+    }
+    let Some(annotation) = scope.function().returns else {
+        if items.iter().any(|item| !matches!(item, Returned::Fresh(_))) {
+            return Err("the types of its results are not annotated".to_string());
+        }
+        return Ok(Split { returns: Some(tensors(scope, items.len(), tuple)), ..Split::default() });
+    };
+    let promise = Promise::read(scope.text(annotation.span));
+    let holds = match &promise {
+        Promise::One(ty) => !tuple && !ty.list && !ty.optional && (ty.is_tensor() == matches!(items[0], Returned::Fresh(_))),
+        Promise::Tuple(types) => {
+            let same = |(ty, item): (&Type, &&Returned)| !ty.list && ty.is_tensor() == matches!(item, Returned::Fresh(_));
+            tuple && types.len() == items.len() && types.len() > 1 && types.iter().zip(items).all(same)
+        }
+        Promise::Nothing | Promise::Other => false,
+    };
+    if holds {
+        return Ok(Split::default());
+    }
+    if items.iter().all(|item| matches!(item, Returned::Fresh(_))) && (!tuple || items.len() > 1) {
+        return Ok(Split { returns: Some(tensors(scope, items.len(), tuple)), ..Split::default() });
+    }
+    Err(format!("it does not return what its annotation `{}` says", scope.text(annotation.span)))
+}
+
+/// The annotation of some tensors, spelled as the signature spells them.
+fn tensors(scope: &Scope, count: usize, tuple: bool) -> String {
+    let params = scope.function().params.iter().filter_map(|p| p.annotation);
+    let short = params.map(|a| scope.text(a.span)).find(|text| text.contains("Tensor")).is_some_and(|text| !text.contains("torch.Tensor"));
+    let one = if short { "Tensor" } else { "torch.Tensor" };
+    if tuple { format!("tuple[{}]", vec![one; count].join(", ")) } else { one.to_string() }
+}
+
+/// Results are new, or go by the name of a parameter.
+fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool, indent: &str) -> Result<Split, Refused> {
+    let mut split = Split { nothing: !parts.contains(&Part::Fresh), ..Split::default() };
+    let texts = final_texts(scope, tuple)?;
+    if texts.len() != parts.len() {
+        return Err("its results cannot be told apart".to_string());
+    }
+    let mut results = Vec::new();
+    let mut bound = Vec::new();
+    for (i, (part, text)) in parts.iter().zip(&texts).enumerate() {
+        match part {
+            Part::Given(p) => results.push(scope.name(scope.function().params[*p as usize].name).to_string()),
+            Part::GivenOrFresh(p) => {
+                allocate_outside(scope, calls, *p, &mut split, indent)?;
+                results.push(scope.name(scope.function().params[*p as usize].name).to_string());
+            }
+            Part::Fresh => {
+                let name = if is_identifier(text) { (*text).to_string() } else { format!("result{}", i + 1) };
+                bound.push(name.clone());
+                results.push(name);
+            }
+            Part::View => return Err("a result is a view of an argument".to_string()),
+        }
+    }
+    let fresh = bound.len();
+    if results.iter().enumerate().any(|(i, name)| parts[i] != Part::Fresh && bound.contains(name)) {
+        return Err("a new result goes by the name of an argument that it returns too".to_string());
+    }
+    split.returns = Some(if fresh == 0 { "None".to_string() } else { tensors(scope, fresh, fresh > 1) });
+    if fresh > 0 {
+        if func.returns.iter().any(|p| items(&p.shape).is_ok_and(|i| i.contains(&&Returned::Scalar))) {
+            return Err("it returns numbers besides an argument".to_string());
+        }
+        split.bind = Some(bound.join(", "));
+    }
+    let results = results.join(", ");
+    split.after = vec![format!("{indent}return {results}")];
+    drop_results(scope, parts, tuple, &mut split)?;
+    Ok(split)
+}
+
+/// The texts of the parts of what the last statement returns.
+fn final_texts<'a>(scope: &Scope<'a>, tuple: bool) -> Result<Vec<&'a str>, Refused> {
+    let last = scope.body().top.last().copied().ok_or("it is empty")?;
+    expression_texts(scope, last, tuple).ok_or_else(|| "it does not end with a `return`".to_string())
+}
+
+fn expression_texts<'a>(scope: &Scope<'a>, statement: StatementId, tuple: bool) -> Option<Vec<&'a str>> {
+    let statement = &scope.body().statements[statement.index()];
+    if statement.kind != StatementKind::Return {
+        return None;
+    }
+    let text = scope.text(statement.span).strip_prefix("return")?.trim();
+    if text.contains('#') {
+        return None;
+    }
+    if !tuple {
+        return Some(vec![text]);
+    }
+    let inside = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| !t.contains(['(', ')']));
+    Some(parts(inside.unwrap_or(text), ',').into_iter().map(str::trim).collect())
+}
+
+fn is_identifier(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// Takes what the public function returns itself out of the op's `return` statements.
+fn drop_results(scope: &Scope, parts: &[Part], tuple: bool, split: &mut Split) -> Result<(), Refused> {
+    let body = scope.body();
+    for (i, statement) in body.statements.iter().enumerate() {
+        let id = StatementId(i as u32);
+        if statement.kind != StatementKind::Return {
+            continue;
+        }
+        let texts = expression_texts(scope, id, tuple).filter(|t| t.len() == parts.len());
+        let texts = texts.ok_or("a `return` is not written out")?;
+        let fresh: Vec<&str> = parts.iter().zip(texts).filter(|(p, _)| **p == Part::Fresh).map(|(_, t)| t).collect();
+        if !fresh.is_empty() {
+            let text = fresh.join(", ");
+            split.edits.push(Edit::replace(statement.span, format!("return {text}")));
+            split.partial.insert(id, text);
+        } else if body.top.last() == Some(&id) {
+            split.edits.push(remove_lines(scope, statement));
+        } else {
+            split.edits.push(Edit::replace(statement.span, "return"));
+        }
+    }
+    Ok(())
+}
+
+/// Removes a statement with its line, the comment behind it and the blank lines above it.
+fn remove_lines(scope: &Scope, statement: &Statement) -> Edit {
+    let source = scope.source();
+    let mut start = source.line_start(statement.span.start);
+    if !source.text[start as usize..statement.span.start as usize].trim().is_empty() {
+        return Edit::replace(statement.span, "pass");
+    }
+    while start > 0 {
+        let above = source.line_start(start - 1);
+        if !source.text[above as usize..start as usize].trim().is_empty() {
+            break;
+        }
+        start = above;
+    }
+    Edit::replace(Span::new(start, source.line_end(statement.span.end)), "")
+}
+
+/// `if out is None: out = …` moves into the public function, and the op takes `out` as a tensor.
+fn allocate_outside(scope: &Scope, calls: &Calls, param: u16, split: &mut Split, indent: &str) -> Result<(), Refused> {
+    let function = scope.function();
+    let body = scope.body();
+    let name = function.params[param as usize].name;
+    let text = scope.name(name);
+    let refused = || format!("`{text}` is returned, and where it is allocated cannot be moved out");
+    let top = body.top.iter().position(|s| {
+        let statement = &body.statements[s.index()];
+        let is_block = statement.kind == StatementKind::If && statement.blocks.len() == 1;
+        is_block && scope.text(statement.blocks[0].header).trim_start_matches("if ").trim() == format!("{text} is None:")
+    });
+    let at = top.ok_or_else(refused)?;
+    let statement = &body.statements[body.top[at].index()];
+    let inner: Vec<&Statement> = statement.blocks[0].statements.iter().map(|s| &body.statements[s.index()]).collect();
+    let only_allocates = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines == [name]);
+    let elsewhere = body.statements.iter().filter(|s| s.defines.contains(&name)).count() > inner.len();
+    let asked = body.iter().any(|(v, value)| {
+        let outside = v < statement.values.0 || v >= statement.values.1;
+        let compares = matches!(value.op, Op::Compare(_, a, b) if matches!(body.op(a), Op::Param(p) if p == param) && scope.kind(b) == Kind::None);
+        outside && compares
+    });
+    if inner.is_empty() || !only_allocates || elsewhere || asked {
+        return Err(refused());
+    }
+    let mut slicer = Slicer::new(scope);
+    slicer.block(&body.top[..=at], Live::from([name]))?;
+    let mut doubts = Vec::new();
+    for (i, kept) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
+        if kept.kind == StatementKind::Return {
+            return Err(refused());
+        }
+        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
+        reads_no_data(scope, calls, values, &mut doubts)?;
+        let rebinds = kept.defines.iter().any(|n| *n != name && function.param(*n).is_some());
+        if rebinds || (kept.kind == StatementKind::With && i > 0) {
+            return Err(refused());
+        }
+    }
+    if !doubts.is_empty() {
+        return Err(refused());
+    }
+    split.before.extend(Writer::write(&slicer, &body.top[..=at], indent)?);
+    split.before.dedup();
+    split.edits.push(remove_below(scope, statement));
+    require(scope, param, split)
+}
+
+/// Removes a statement with its lines and the blank lines behind it.
+fn remove_below(scope: &Scope, statement: &Statement) -> Edit {
+    let source = scope.source();
+    let start = source.line_start(statement.span.start);
+    let mut end = source.line_end(statement.span.end);
+    let blank_above = start == 0 || source.slice(Span::new(source.line_start(start - 1), start)).trim().is_empty();
+    while blank_above && (end as usize) < source.text.len() {
+        let next = source.line_end(end);
+        if !source.slice(Span::new(end, next)).trim().is_empty() || next == end {
+            break;
+        }
+        end = next;
+    }
+    Edit::replace(Span::new(start, end), "")
+}
+
+/// Makes an optional tensor parameter a required one, in the op alone.
+fn require(scope: &Scope, param: u16, split: &mut Split) -> Result<(), Refused> {
+    let function = scope.function();
+    let own = &function.params[param as usize];
+    let annotation = own.annotation.ok_or("a parameter is not annotated")?;
+    let ty = Type::read(scope.text(annotation.span));
+    if !ty.is_tensor() || ty.list {
+        return Err(format!("`{}` is no tensor", scope.name(own.name)));
+    }
+    let spelled = tensors(scope, 1, false);
+    split.edits.push(Edit::replace(annotation.span, spelled));
+    let before = function.params[..=param as usize].iter().filter(|p| p.kind == own.kind || own.kind == ParamKind::KeywordOnly);
+    for p in before.filter(|p| own.kind != ParamKind::KeywordOnly || p.name == own.name) {
+        if p.default_span.is_some() {
+            let end = p.annotation.map_or(p.name_span.end, |a| a.span.end);
+            let edit = Edit::replace(Span::new(end, p.span.end), "");
+            if !split.edits.contains(&edit) {
+                split.edits.push(edit);
+            }
+        }
+    }
+    split.required.push(param);
+    Ok(())
+}
+
+/// Results are views of parameters that the public function can make again.
+fn views(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], indent: &str) -> Result<Split, Refused> {
+    let body = scope.body();
+    let single = body.statements.iter().filter(|s| s.kind == StatementKind::Return).count() == 1;
+    let Some(&last) = body.top.last() else { return Err("it is empty".to_string()) };
+    if !single || parts.contains(&Part::Fresh) || func.returns.len() != 1 || returned(scope, last).is_none() {
+        return Err("it returns a view of an argument".to_string());
+    }
+    let mut slicer = Slicer::new(scope);
+    slicer.block(&body.top, Live::new())?;
+    let mut doubts = Vec::new();
+    for (_, kept) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
+        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
+        reads_no_data(scope, calls, values, &mut doubts)?;
+        for v in (values.0.0..values.1.0).map(ValueId) {
+            only_views(scope, v)?;
+        }
+    }
+    if !doubts.is_empty() {
+        return Err("it returns a view of an argument".to_string());
+    }
+    let mut split = Split { nothing: true, returns: Some("None".to_string()), ..Split::default() };
+    split.after = Writer::write(&slicer, &body.top, indent)?;
+    split.edits.push(remove_lines(scope, &body.statements[last.index()]));
+    Ok(split)
+}
+
+/// A call in a recomputed view may make a view or a number, and nothing new.
+fn only_views(scope: &Scope, value: ValueId) -> Result<(), Refused> {
+    let Op::Call(call) = scope.body().op(value) else { return Ok(()) };
+    let callee = scope.body().call(call).callee;
+    let torch = &scope.knowledge.torch;
+    let effect = match scope.body().op(callee) {
+        Op::Attr(object, method) if scope.kind(object) == Kind::Tensor => torch.method(scope.name(method)),
+        _ => scope.dotted(callee).and_then(|name| torch.function(&name)),
+    };
+    let shares = |s: &Shares| matches!(s, Shares::View(_) | Shares::Scalar);
+    let number = matches!(scope.kind(value), Kind::Int | Kind::Shape | Kind::Bool);
+    match effect {
+        Some(effect) if effect.writes.is_empty() && effect.results.iter().all(shares) => Ok(()),
+        _ if number => Ok(()),
+        _ => Err(format!("it returns a view of an argument, through `{}`", short(scope, callee))),
+    }
+}

@@ -1,0 +1,394 @@
+//! The styles: which one a launcher gets, and the text that each one writes.
+
+use super::fake::Fake;
+use super::imports;
+use super::names::{self, Chosen};
+use super::scope::{Scope, absolute_module};
+use super::signature;
+use super::split::Split;
+use crate::facts::{Import, MODULE, ValueId};
+use crate::finding::Edit;
+use crate::knowledge::Knowledge;
+use crate::knowledge::frameworks::{Form, Framework};
+use crate::knowledge::op_style::OpStyle;
+use crate::program::{Func, FunctionRef, Program};
+use crate::source::Span;
+
+/// The way to register an op.
+#[derive(Clone, Debug)]
+pub(super) enum Route<'a> {
+    /// `torch.library.custom_op`.
+    CustomOp,
+    /// `torch.library.Library`, `define`, `impl`.
+    Library,
+    /// A framework's own registrar.
+    House(&'a Framework, &'a OpStyle),
+}
+
+impl Route<'_> {
+    /// The style's name, as `--style` takes it.
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::CustomOp => "custom-op",
+            Self::Library => "library",
+            Self::House(framework, _) => &framework.name,
+        }
+    }
+}
+
+/// Picks the style of a launcher.
+pub(super) fn route<'a>(program: &Program, knowledge: &'a Knowledge, style: &str, func: &Func) -> Result<Route<'a>, String> {
+    let house = |name: &str| {
+        let framework = knowledge.frameworks.iter().find(|f| f.name == name)?;
+        Some(Route::House(framework, framework.style.as_ref()?))
+    };
+    match style {
+        "custom-op" => return Ok(Route::CustomOp),
+        "library" => return Ok(Route::Library),
+        "auto" | "" => {}
+        "triton-op" => return Err("fixes are not written in the style `triton-op`".to_string()),
+        name => return house(name).ok_or_else(|| format!("there is no style `{name}`")),
+    }
+    let own = program.frameworks.iter().find_map(|name| {
+        let framework = knowledge.frameworks.iter().find(|f| f.name == *name && f.style.is_some())?;
+        let is_the_project = program.files.iter().any(|f| framework.packages.iter().any(|p| f.module.split('.').next() == Some(p)));
+        is_the_project.then(|| house(name))?
+    });
+    if let Some(own) = own {
+        return Ok(own);
+    }
+    let count = |wanted: &dyn Fn(&str) -> bool| program.ops.iter().filter(|op| !op.disabled && wanted(&op.registrar)).count();
+    let custom = count(&|r| r.ends_with("custom_op") || r.ends_with("triton_op"));
+    let defined = count(&|r| r.starts_with("torch.library") && r.ends_with("define"));
+    let habit_is_library = defined > custom;
+    Ok(if func.without_grad && !habit_is_library { Route::CustomOp } else { Route::Library })
+}
+
+/// All that the text of a registration is made of.
+pub(super) struct Registration<'s, 'a> {
+    pub(super) scope: &'s Scope<'a>,
+    pub(super) route: &'s Route<'a>,
+    pub(super) namespace: &'s str,
+    pub(super) names: &'s Chosen,
+    pub(super) mutated: &'s [String],
+    pub(super) split: &'s Split,
+    pub(super) fake: Option<&'s Fake>,
+}
+
+/// The names of the private functions.
+struct Private {
+    implementation: String,
+    fake: String,
+}
+
+impl Registration<'_, '_> {
+    /// Indentation of the `def`.
+    fn indent(&self) -> &str {
+        let source = self.scope.source();
+        let start = self.scope.function().header.start;
+        &source.text[source.line_start(start) as usize..start as usize]
+    }
+
+    /// Indentation of statements in the body.
+    fn inner(&self) -> String {
+        format!("{}{}", self.indent(), self.scope.facts().layout.indent)
+    }
+
+    /// Blank lines between functions.
+    fn gap(&self) -> &str {
+        if self.indent().is_empty() { "\n\n" } else { "\n" }
+    }
+
+    fn private(&self) -> Private {
+        let facts = self.scope.facts();
+        Private {
+            implementation: names::private(facts, &self.names.stem, "impl"),
+            fake: names::private(facts, &self.names.stem, "fake"),
+        }
+    }
+
+    /// The edits of the fix, in the file's line ends.
+    pub(super) fn edits(&self) -> Vec<Edit> {
+        let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
+        let mut edits = self.split.edits.clone();
+        let (register, imports) = self.registrar();
+        edits.extend(imports);
+        if in_place && self.split.before.is_empty() && self.split.after.is_empty() {
+            self.decorate_in_place(&register, &mut edits);
+        } else {
+            self.rename(&register, in_place, &mut edits);
+        }
+        self.annotate_returns(&mut edits);
+        let newline = &self.scope.facts().layout.newline;
+        for edit in &mut edits {
+            if newline != "\n" && !edit.content.is_empty() {
+                edit.content = edit.content.replace("\r\n", "\n").replace('\n', newline);
+            }
+        }
+        edits.sort();
+        edits
+    }
+
+    /// The registrar's name in this module, and the imports that it needs.
+    fn registrar(&self) -> (String, Vec<Edit>) {
+        let file = self.scope.program.file(self.scope.at.file);
+        let start = self.scope.function().span.start;
+        match self.route {
+            Route::CustomOp => (String::new(), imports::module(file, "torch", start).into_iter().collect()),
+            Route::Library => {
+                let (library, edit) = self.library();
+                let torch = imports::module(file, "torch", file.facts.layout.after_imports);
+                (library, torch.into_iter().chain(edit).collect())
+            }
+            Route::House(_, style) => {
+                let absolute = |import: &Import| {
+                    let module = self.scope.name(import.module);
+                    absolute_module(self.scope.program, self.scope.at.file, import.level, module)
+                };
+                let (name, edit) = imports::member(file, &style.module, &style.name, start, absolute);
+                let calls_torch = style.form != Form::Decorator;
+                let torch = imports::module(file, "torch", start).filter(|_| calls_torch);
+                (name, torch.into_iter().chain(edit).collect())
+            }
+        }
+    }
+
+    fn library(&self) -> (String, Option<Edit>) {
+        let file = self.scope.program.file(self.scope.at.file);
+        let at = FunctionRef { file: self.scope.at.file, function: MODULE };
+        let module = Scope::new(self.scope.program, self.scope.knowledge, at);
+        let is_library = |callee: ValueId| module.dotted(callee).as_deref() == Some("torch.library.Library");
+        if let Some(name) = imports::library(file, self.namespace, is_library) {
+            return (name, None);
+        }
+        let facts = &file.facts;
+        let name = names::unused(facts, "_lib");
+        let line = format!("{name} = torch.library.Library(\"{}\", \"FRAGMENT\")", self.namespace);
+        (name, Some(imports::global(file, &line)))
+    }
+
+    fn list(&self, open: &str, close: &str) -> String {
+        let names: Vec<String> = self.mutated.iter().map(|n| format!("\"{n}\"")).collect();
+        let comma = if open == "(" && names.len() == 1 { "," } else { "" };
+        format!("{open}{}{comma}{close}", names.join(", "))
+    }
+
+    /// The decorator that stands above the implementation, if the style has one.
+    fn decorator(&self, register: &str, fake: &str, named: bool) -> Option<String> {
+        let (indent, unit) = (self.indent(), &self.scope.facts().layout.indent);
+        let (callee, arguments) = match self.route {
+            Route::CustomOp => {
+                let name = format!("\"{}::{}\"", self.namespace, self.names.op);
+                ("@torch.library.custom_op".to_string(), vec![name, format!("mutates_args={}", self.list("(", ")"))])
+            }
+            Route::House(_, style) if style.form == Form::Decorator => {
+                let mut arguments = Vec::new();
+                if !named {
+                    arguments.push(format!("{}=\"{}\"", style.op, self.names.op));
+                }
+                if !self.mutated.is_empty() {
+                    arguments.push(format!("{}={}", style.mutated, self.list("[", "]")));
+                }
+                match (self.fake, &style.fake_like) {
+                    (Some(Fake { like: Some(like), .. }), Some(keyword)) => arguments.push(format!("{keyword}=\"{like}\"")),
+                    (Some(_), _) if !self.split.nothing => arguments.push(format!("{}={fake}", style.fake)),
+                    _ => {}
+                }
+                (format!("@{register}"), arguments)
+            }
+            Route::Library | Route::House(..) => return None,
+        };
+        Some(signature::call("", &callee, &arguments, indent, unit) + "\n")
+    }
+
+    /// The statements that register the op behind its functions, if the style has them.
+    fn statements(&self, register: &str, private: &Private) -> Option<String> {
+        let (indent, unit) = (self.indent(), &self.scope.facts().layout.indent);
+        let (implementation, op) = (&private.implementation, &self.names.op);
+        match self.route {
+            Route::House(_, style) if style.form != Form::Decorator => {
+                let mut arguments = vec![
+                    format!("{}=\"{op}\"", style.op),
+                    format!("{}={implementation}", style.implementation),
+                    format!("{}={}", style.mutated, self.list("[", "]")),
+                ];
+                if self.needs_fake() {
+                    arguments.push(format!("{}={}", style.fake, private.fake));
+                }
+                Some(signature::exploded("", register, &arguments, indent, unit) + "\n")
+            }
+            Route::Library => {
+                let schema = format!("\"{op}\" + torch.library.infer_schema({implementation}, mutates_args={})", self.list("(", ")"));
+                let lines = [
+                    signature::call("", &format!("{register}.define"), &[schema], indent, unit),
+                    format!("{indent}{register}.impl(\"{op}\", {implementation}, \"CompositeExplicitAutograd\")"),
+                    format!("{indent}{register}.impl(\"{op}\", torch.library.fallthrough_kernel, \"Autograd\")"),
+                    format!("{indent}torch.library.register_fake(\"{}::{op}\", {}, lib={register})", self.namespace, private.fake),
+                ];
+                Some(lines.join("\n") + "\n")
+            }
+            Route::CustomOp | Route::House(..) => None,
+        }
+    }
+
+    /// An op that mutates and returns nothing gets its fake from torch, except under a composite key.
+    fn needs_fake(&self) -> bool {
+        match self.route {
+            Route::Library => true,
+            Route::CustomOp | Route::House(..) => !self.split.nothing,
+        }
+    }
+
+    /// The fake implementation as a function.
+    fn fake_function(&self, name: &str) -> Option<String> {
+        if !self.needs_fake() {
+            return None;
+        }
+        let (indent, inner) = (self.indent(), self.inner());
+        let returns = self.split.returns.as_deref();
+        let header = signature::plain_header(self.scope, name, returns, &self.split.edits, indent);
+        let body = match self.fake {
+            Some(fake) if !self.split.nothing => fake.lines.join("\n"),
+            _ => format!("{inner}return None"),
+        };
+        Some(format!("{indent}{header}\n{body}\n"))
+    }
+
+    /// Decorates the function where it stands: the registrar gives back a plain function.
+    fn decorate_in_place(&self, register: &str, edits: &mut Vec<Edit>) {
+        let function = self.scope.function();
+        let private = self.private();
+        let named = self.names.op == self.scope.name(function.name);
+        let like = matches!((self.fake, self.route), (Some(Fake { like: Some(_), .. }), Route::House(_, style)) if style.fake_like.is_some());
+        let decorator = self.decorator(register, &private.fake, named).unwrap_or_default();
+        let def = self.scope.source().line_start(function.header.start);
+        edits.push(Edit::insert(def, decorator));
+        if !like && let Some(fake) = self.fake_function(&private.fake) {
+            edits.push(Edit::insert(self.above(function.span.start), format!("{fake}{}", self.gap())));
+        }
+    }
+
+    /// Where something goes that stands in front of a function: above the comments that touch it.
+    fn above(&self, offset: u32) -> u32 {
+        let source = self.scope.source();
+        let mut at = source.line_start(offset);
+        while at > 0 {
+            let line = source.line_start(at - 1);
+            if !source.text[line as usize..at as usize].trim_start().starts_with('#') {
+                break;
+            }
+            at = line;
+        }
+        at
+    }
+
+    /// Turns the function into the op's implementation and writes a public function of the old name behind it.
+    fn rename(&self, register: &str, in_place: bool, edits: &mut Vec<Edit>) {
+        let function = self.scope.function();
+        let source = self.scope.source();
+        let private = self.private();
+        let def = source.line_start(function.header.start);
+        let decorators = source.line_start(function.span.start);
+        let decorator = self.decorator(register, &private.fake, false).unwrap_or_default();
+        let like = in_place && matches!(self.fake, Some(Fake { like: Some(_), .. }));
+        let fake = if like { None } else { self.fake_function(&private.fake) };
+        let before = fake.as_ref().filter(|_| in_place).map(|fake| format!("{fake}{}", self.gap())).unwrap_or_default();
+        if decorators < def {
+            edits.push(Edit::replace(Span::new(decorators, def), decorator));
+            if !before.is_empty() {
+                edits.push(Edit::insert(self.above(function.span.start), before));
+            }
+        } else if before.is_empty() || self.above(def) == def {
+            edits.push(Edit::insert(def, format!("{before}{decorator}")));
+        } else {
+            edits.push(Edit::insert(self.above(def), before));
+            edits.push(Edit::insert(def, decorator));
+        }
+        edits.push(Edit::replace(function.name_span, private.implementation.clone()));
+        edits.extend(self.move_docstring());
+        let end = source.line_end(function.span.end.max(function.body_span.end).saturating_sub(1).max(function.span.start));
+        let mut text = String::new();
+        if !source.text[..end as usize].ends_with(['\n', '\r']) {
+            text.push('\n');
+        }
+        if !in_place && let Some(fake) = fake {
+            let register = match self.route {
+                Route::CustomOp => format!("{}@{}.register_fake\n", self.indent(), private.implementation),
+                Route::Library | Route::House(..) => String::new(),
+            };
+            text.push_str(&format!("{}{register}{fake}", self.gap()));
+        }
+        if let Some(statements) = self.statements(register, &private) {
+            text.push_str(&format!("{}{statements}", self.gap()));
+        }
+        text.push_str(&format!("{}{}", self.gap(), self.public(in_place, &private)));
+        edits.push(Edit::insert(end, text));
+    }
+
+    /// The docstring belongs to the public function.
+    fn move_docstring(&self) -> Option<Edit> {
+        let function = self.scope.function();
+        let source = self.scope.source();
+        let docstring = function.docstring?;
+        let alone = function.body.top.len() > 1
+            && source.text[source.line_start(docstring.start) as usize..docstring.start as usize].trim().is_empty();
+        let start = source.line_start(docstring.start);
+        let mut end = source.line_end(docstring.end);
+        let rest = source.text[docstring.end as usize..end as usize].trim();
+        if !alone || !(rest.is_empty() || rest.starts_with('#')) {
+            return None;
+        }
+        while (end as usize) < source.text.len() {
+            let next = source.line_end(end);
+            if !source.slice(Span::new(end, next)).trim().is_empty() {
+                break;
+            }
+            end = next;
+        }
+        Some(Edit::replace(Span::new(start, end), ""))
+    }
+
+    /// The public function: the old header and docstring around a call of the op.
+    fn public(&self, in_place: bool, private: &Private) -> String {
+        let function = self.scope.function();
+        let source = self.scope.source();
+        let (indent, inner, unit) = (self.indent(), self.inner(), &self.scope.facts().layout.indent);
+        let def = source.line_start(function.header.start);
+        let decorators = source.line_start(function.span.start).min(def);
+        let mut text = source.slice(Span::new(decorators, def)).to_string();
+        text.push_str(&format!("{indent}{}\n", self.scope.text(function.header)));
+        if let Some(docstring) = function.docstring {
+            text.push_str(&format!("{inner}{}\n", self.scope.text(docstring)));
+        }
+        for line in &self.split.before {
+            text.push_str(&format!("{line}\n"));
+        }
+        let prefix = match &self.split.bind {
+            Some(names) => format!("{names} = "),
+            None if self.split.nothing => String::new(),
+            None => "return ".to_string(),
+        };
+        let callee = if in_place {
+            private.implementation.clone()
+        } else {
+            format!("torch.ops.{}.{}", self.namespace, self.names.op)
+        };
+        let arguments = signature::arguments(self.scope);
+        text.push_str(&signature::call(&prefix, &callee, &arguments, &inner, unit));
+        text.push('\n');
+        for line in &self.split.after {
+            text.push_str(&format!("{line}\n"));
+        }
+        text
+    }
+
+    /// Writes the return annotation that the op needs into its header.
+    fn annotate_returns(&self, edits: &mut Vec<Edit>) {
+        let function = self.scope.function();
+        let Some(returns) = &self.split.returns else { return };
+        edits.push(match function.returns {
+            Some(annotation) => Edit::replace(annotation.span, returns.clone()),
+            None => Edit::insert(function.params_span.end, format!(" -> {returns}")),
+        });
+    }
+}
