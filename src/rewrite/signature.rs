@@ -160,7 +160,10 @@ pub(super) fn plain_header(scope: &Scope, name: &str, returns: Option<&str>, cha
     let written = scope.text(function.header);
     if !written.contains('#') {
         let before = edited(scope, Span::new(function.header.start, function.params_span.end), changes);
-        return before.replacen(scope.name(function.name), name, 1) + &arrow + ":";
+        let line = before.replacen(scope.name(function.name), name, 1) + &arrow + ":";
+        if line.contains('\n') || indent.len() + line.chars().count() <= WIDTH || function.params.is_empty() {
+            return line;
+        }
     }
     let unit = &scope.facts().layout.indent;
     let mut params = String::new();

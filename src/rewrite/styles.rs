@@ -101,9 +101,12 @@ impl Registration<'_, '_> {
 
     fn private(&self) -> Private {
         let facts = self.scope.facts();
+        let short = self.names.stem.trim_end_matches('_');
+        let taken = facts.functions.iter().any(|f| f.parent == MODULE && facts.name(f.name) == short);
+        let stem = if taken || short.is_empty() { &self.names.stem } else { short };
         Private {
-            implementation: names::private(facts, &self.names.stem, "impl"),
-            fake: names::private(facts, &self.names.stem, "fake"),
+            implementation: names::private(facts, stem, "impl"),
+            fake: names::private(facts, stem, "fake"),
         }
     }
 
@@ -262,9 +265,12 @@ impl Registration<'_, '_> {
         let like = matches!((self.fake, self.route), (Some(Fake { like: Some(_), .. }), Route::House(_, style)) if style.fake_like.is_some());
         let decorator = self.decorator(register, &private.fake, named).unwrap_or_default();
         let def = self.scope.source().line_start(function.header.start);
-        edits.push(Edit::insert(def, decorator));
-        if !like && let Some(fake) = self.fake_function(&private.fake) {
-            edits.push(Edit::insert(self.above(function.span.start), format!("{fake}{}", self.gap())));
+        let fake = if like { None } else { self.fake_function(&private.fake) };
+        let above = self.above(function.span.start);
+        match fake.map(|fake| format!("{fake}{}", self.gap())) {
+            Some(fake) if above == def => edits.push(Edit::insert(def, format!("{fake}{decorator}"))),
+            Some(fake) => edits.extend([Edit::insert(above, fake), Edit::insert(def, decorator)]),
+            None => edits.push(Edit::insert(def, decorator)),
         }
     }
 
@@ -288,21 +294,17 @@ impl Registration<'_, '_> {
         let source = self.scope.source();
         let private = self.private();
         let def = source.line_start(function.header.start);
-        let decorators = source.line_start(function.span.start);
+        let decorators = source.line_start(function.span.start).min(def);
         let decorator = self.decorator(register, &private.fake, false).unwrap_or_default();
         let like = in_place && matches!(self.fake, Some(Fake { like: Some(_), .. }));
         let fake = if like { None } else { self.fake_function(&private.fake) };
         let before = fake.as_ref().filter(|_| in_place).map(|fake| format!("{fake}{}", self.gap())).unwrap_or_default();
-        if decorators < def {
+        let above = self.above(decorators);
+        if above < decorators && !before.is_empty() {
+            edits.push(Edit::insert(above, before));
             edits.push(Edit::replace(Span::new(decorators, def), decorator));
-            if !before.is_empty() {
-                edits.push(Edit::insert(self.above(function.span.start), before));
-            }
-        } else if before.is_empty() || self.above(def) == def {
-            edits.push(Edit::insert(def, format!("{before}{decorator}")));
         } else {
-            edits.push(Edit::insert(self.above(def), before));
-            edits.push(Edit::insert(def, decorator));
+            edits.push(Edit::replace(Span::new(decorators, def), format!("{before}{decorator}")));
         }
         edits.push(Edit::replace(function.name_span, private.implementation.clone()));
         edits.extend(self.move_docstring());

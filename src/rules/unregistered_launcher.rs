@@ -1,0 +1,139 @@
+//! A function launches a kernel and is neither registered as an op nor covered by one.
+
+use super::{Context, Rule};
+use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
+use crate::program::{Func, Launch, Program, Registration, Write};
+use crate::rewrite::{Assessment, Rewrite};
+
+/// The rule.
+pub static RULE: Rule = Rule {
+    name: "unregistered-launcher",
+    group: "registration",
+    summary: "a function launches a kernel outside the dispatcher",
+    level: Level::Warning,
+    page: include_str!("../../rules/unregistered-launcher.md"),
+    check,
+};
+
+fn check(cx: &mut Context) {
+    let rewrite = Rewrite::new(cx.program, cx.knowledge, cx.rewrite);
+    for (i, func) in cx.program.functions.iter().enumerate() {
+        if func.inline.is_none() && bypasses(func) {
+            let name = cx.program.qualname(func.function);
+            let message = format!("`{name}` {} outside the dispatcher", launches(cx.program, func));
+            cx.findings.push(finding(&RULE, cx.program, func, &rewrite, i, message));
+        }
+    }
+}
+
+/// It launches, and its calls leave no op behind.
+pub(super) fn bypasses(func: &Func) -> bool {
+    match func.registration {
+        Registration::No | Registration::Recorded => !func.launches.is_empty(),
+        Registration::Yes | Registration::Disabled | Registration::Covered => false,
+    }
+}
+
+/// What a launching function gets told.
+pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewrite: &Rewrite, index: usize, message: String) -> Finding {
+    let known = func.launches.iter().any(|launch| !launch.kernels.is_empty());
+    let assessment = rewrite.assess(index);
+    let fix = rewrite.register(index);
+    Finding {
+        rule: rule.name,
+        level: if func.cold || func.registration == Registration::Recorded { Level::Note } else { rule.level },
+        certainty: if known { Certainty::Certain } else { Certainty::Likely },
+        message,
+        help: help(&assessment),
+        place: program.name_place(func.function),
+        primary: writes(program, func),
+        labels: labels(program, func),
+        notes: notes(func, &fix),
+        fix: Some(fix),
+        heat: u32::from(func.hot),
+    }
+}
+
+/// ``launches `a` ``, or all that it launches.
+pub(super) fn launches(program: &Program, func: &Func) -> String {
+    let mut kernels: Vec<&str> = func.launches.iter().flat_map(|l| &l.kernels).map(|&k| program.function_name(program.kernel(k).function)).collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    match kernels.as_slice() {
+        [] => "launches a kernel".to_string(),
+        [one] => format!("launches `{one}`"),
+        [a, b] => format!("launches `{a}` and `{b}`"),
+        [a, rest @ ..] => format!("launches `{a}` and {} more kernels", rest.len()),
+    }
+}
+
+fn writes(program: &Program, func: &Func) -> String {
+    let name = |param: u16| format!("`{}`", program.param_name(func.function, param));
+    let written: Vec<String> = func.mutates.iter().map(|w| name(w.param)).chain(func.mutates_state.iter().map(|s| format!("`{s}`"))).collect();
+    let unknown: Vec<String> = func.unresolved.iter().map(|u| name(u.0)).collect();
+    match (written.is_empty(), unknown.is_empty()) {
+        (true, true) => "writes none of its arguments".to_string(),
+        (true, false) => format!("may write {}", unknown.join(", ")),
+        (false, true) => format!("writes {}", written.join(", ")),
+        (false, false) => format!("writes {}, and may write {}", written.join(", "), unknown.join(", ")),
+    }
+}
+
+/// The chain of the first write, or the launch and its kernel.
+pub(super) fn labels(program: &Program, func: &Func) -> Vec<Label> {
+    if let Some(write) = func.mutates.first().filter(|w| !w.chain.is_empty()) {
+        return chain(write);
+    }
+    let Some(launch) = func.launches.first() else { return Vec::new() };
+    let kernel = launch.kernels.first().map(|&k| program.kernel(k).function);
+    let here = Label { place: launch.place, message: launched(program, launch) };
+    let there = kernel.map(|kernel| Label { place: program.name_place(kernel), message: "the kernel".to_string() });
+    std::iter::once(here).chain(there).collect()
+}
+
+fn launched(program: &Program, launch: &Launch) -> String {
+    match launch.via {
+        Some(via) => format!("handed to `{}`, which launches it", program.function_name(via)),
+        None => "launched here".to_string(),
+    }
+}
+
+/// At most four steps of a proof: the first, and the last three.
+pub(super) fn chain(write: &Write) -> Vec<Label> {
+    let label = |step: &crate::program::Step| Label { place: step.place, message: step.what.clone() };
+    let steps = &write.chain;
+    if steps.len() <= 4 {
+        return steps.iter().map(label).collect();
+    }
+    steps[..1].iter().chain(&steps[steps.len() - 3..]).map(label).collect()
+}
+
+fn help(assessment: &Assessment) -> Option<String> {
+    if assessment.op.is_empty() {
+        return None;
+    }
+    let mutates = match assessment.mutates.as_slice() {
+        [] => "which mutates nothing".to_string(),
+        names => format!("which mutates {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+    };
+    let how = match assessment.safety {
+        Safety::Safe => ": `--fix` does it",
+        Safety::Unsafe => ": `--fix --unsafe` does it",
+        Safety::Shown => "",
+    };
+    Some(format!("register it as the op `{}`, {mutates} (style `{}`){how}", assessment.op, assessment.style))
+}
+
+fn notes(func: &Func, fix: &Fix) -> Vec<String> {
+    let mut notes = Vec::new();
+    if func.registration == Registration::Recorded {
+        notes.push("it runs inside of an `autograd.Function`, whose `apply` leaves an event with shapes".to_string());
+    }
+    let word = match fix.safety {
+        Safety::Safe => return notes,
+        Safety::Unsafe => "the fix is unsafe",
+        Safety::Shown => "no automatic fix",
+    };
+    notes.extend(fix.reasons.iter().map(|reason| format!("{word}: {reason}")));
+    notes
+}
