@@ -1,8 +1,8 @@
 //! The fake implementation: the launcher sliced to what the metadata of its results needs.
 
+use super::Calls;
 use super::scope::{Kind, Scope, find_function};
 use super::slice::{Live, Refused, Slicer, Writer};
-use super::Calls;
 use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Registration};
 use std::collections::BTreeMap;
@@ -32,7 +32,11 @@ pub(super) fn fake(scope: &Scope, calls: &Calls, returns: &BTreeMap<StatementId,
         if !slicer.kept[i] || statement.kind == StatementKind::With {
             continue;
         }
-        let values = if statement.blocks.is_empty() { statement.values } else { statement.header_values };
+        let values = if statement.blocks.is_empty() {
+            statement.values
+        } else {
+            statement.header_values
+        };
         reads_no_data(scope, calls, values, &mut doubts)?;
     }
     let mut lines = Writer::write(&slicer, &body.top, indent)?;
@@ -60,7 +64,8 @@ fn repeated_returns(scope: &Scope) -> Vec<StatementId> {
     let Some(&last) = body.top.last() else { return Vec::new() };
     let Some(end) = returned(scope, last) else { return Vec::new() };
     let all = body.statements.iter().enumerate().map(|(i, _)| StatementId(i as u32));
-    all.filter(|&s| s != last && returned(scope, s).is_some_and(|v| same_value(scope, v, end))).collect()
+    all.filter(|&s| s != last && returned(scope, s).is_some_and(|v| same_value(scope, v, end)))
+        .collect()
 }
 
 /// The value that a `return` statement returns.
@@ -70,10 +75,12 @@ pub(super) fn returned(scope: &Scope, statement: StatementId) -> Option<ValueId>
     if statement.kind != StatementKind::Return {
         return None;
     }
-    (statement.values.0.0..statement.values.1.0).rev().find_map(|v| match body.op(ValueId(v)) {
-        Op::Return(value) => Some(value),
-        _ => None,
-    })
+    (statement.values.0.0..statement.values.1.0)
+        .rev()
+        .find_map(|v| match body.op(ValueId(v)) {
+            Op::Return(value) => Some(value),
+            _ => None,
+        })
 }
 
 fn same_value(scope: &Scope, a: ValueId, b: ValueId) -> bool {
@@ -91,7 +98,9 @@ fn fold_last(scope: &Scope, kept: &[StatementId], lines: &mut Vec<String>, inden
     let [.., assign, end] = kept else { return };
     let (assign, end) = (&body.statements[assign.index()], &body.statements[end.index()]);
     let [name] = assign.defines.as_slice() else { return };
-    let (Some(line), Some(assigned)) = (lines.last().cloned(), lines.len().checked_sub(2).map(|i| lines[i].clone())) else { return };
+    let (Some(line), Some(assigned)) = (lines.last().cloned(), lines.len().checked_sub(2).map(|i| lines[i].clone())) else {
+        return;
+    };
     let name = scope.name(*name);
     let simple = assign.kind == StatementKind::Assign && end.kind == StatementKind::Return;
     let rest = assigned.strip_prefix(&format!("{indent}{name} = "));
@@ -104,13 +113,30 @@ fn fold_last(scope: &Scope, kept: &[StatementId], lines: &mut Vec<String>, inden
 
 /// Methods whose result, or its size, depends on what a tensor holds.
 const READ_METHODS: [&str; 11] = [
-    "item", "tolist", "numpy", "nonzero", "masked_select", "unique", "unique_consecutive", "data_ptr", "argwhere", "bincount", "equal",
+    "item",
+    "tolist",
+    "numpy",
+    "nonzero",
+    "masked_select",
+    "unique",
+    "unique_consecutive",
+    "data_ptr",
+    "argwhere",
+    "bincount",
+    "equal",
 ];
 
 /// The same, as functions.
 const READ_FUNCTIONS: [&str; 9] = [
-    "torch.nonzero", "torch.masked_select", "torch.unique", "torch.unique_consecutive", "torch.argwhere", "torch.bincount",
-    "torch.equal", "torch.allclose", "torch.histc",
+    "torch.nonzero",
+    "torch.masked_select",
+    "torch.unique",
+    "torch.unique_consecutive",
+    "torch.argwhere",
+    "torch.bincount",
+    "torch.equal",
+    "torch.allclose",
+    "torch.histc",
 ];
 
 /// Checks that values of a range can be computed without reading what a tensor holds, and without a launch.
@@ -165,13 +191,20 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
         let method = scope.name(method);
         let kind = scope.kind(object);
         if READ_METHODS.contains(&method) && matches!(kind, Kind::Tensor | Kind::Unknown) {
-            return Err(format!("the shape of its result depends on the values of `{}`", short(scope, object)));
+            return Err(format!(
+                "the shape of its result depends on the values of `{}`",
+                short(scope, object)
+            ));
         }
         if kind == Kind::Tensor {
-            if method.starts_with("new_") && method != "new_tensor"
+            if method.starts_with("new_")
+                && method != "new_tensor"
                 && let Some(arg) = tensor_arg
             {
-                return Err(format!("the shape of its result depends on the values of `{}`", short(scope, arg.value)));
+                return Err(format!(
+                    "the shape of its result depends on the values of `{}`",
+                    short(scope, arg.value)
+                ));
             }
             return Ok(());
         }
@@ -182,11 +215,20 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
         }
         return Ok(());
     };
-    let sizes = matches!(name.as_str(), "torch.empty" | "torch.zeros" | "torch.ones" | "torch.full" | "torch.empty_strided" | "torch.arange");
+    let sizes = matches!(
+        name.as_str(),
+        "torch.empty" | "torch.zeros" | "torch.ones" | "torch.full" | "torch.empty_strided" | "torch.arange"
+    );
     let number = matches!(name.as_str(), "int" | "float" | "bool" | "range" | "str");
-    let positional = call.args.iter().find(|a| a.kind == ArgKind::Positional && scope.kind(a.value) == Kind::Tensor);
+    let positional = call
+        .args
+        .iter()
+        .find(|a| a.kind == ArgKind::Positional && scope.kind(a.value) == Kind::Tensor);
     if let (true, Some(arg)) = (sizes || number, positional) {
-        return Err(format!("the shape of its result depends on the values of `{}`", short(scope, arg.value)));
+        return Err(format!(
+            "the shape of its result depends on the values of `{}`",
+            short(scope, arg.value)
+        ));
     }
     if READ_FUNCTIONS.contains(&name.as_str()) {
         return Err(format!("the shape of its result depends on values (`{name}`)"));
@@ -225,12 +267,23 @@ fn helper_reads_no_data(scope: &Scope, calls: &Calls, helper: FunctionRef, text:
 }
 
 fn nested_reads_no_data(scope: &Scope, function: FunctionId) -> Result<(), Refused> {
-    let inner = Scope::new(scope.program, scope.knowledge, FunctionRef { file: scope.at.file, function });
+    let inner = Scope::new(
+        scope.program,
+        scope.knowledge,
+        FunctionRef {
+            file: scope.at.file,
+            function,
+        },
+    );
     let reads = inner.body().calls.iter().any(|call| match inner.body().op(call.callee) {
         Op::Attr(_, method) => READ_METHODS.contains(&inner.name(method)),
         _ => false,
     });
-    if reads { Err("a nested function that its result needs reads values".to_string()) } else { Ok(()) }
+    if reads {
+        Err("a nested function that its result needs reads values".to_string())
+    } else {
+        Ok(())
+    }
 }
 
 /// The text of a value, for a message.
@@ -238,5 +291,9 @@ pub(super) fn short(scope: &Scope, value: ValueId) -> String {
     let text = scope.text(scope.body().value(value).span);
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ");
-    if text.chars().count() <= 40 { text } else { format!("{}…", text.chars().take(39).collect::<String>()) }
+    if text.chars().count() <= 40 {
+        text
+    } else {
+        format!("{}…", text.chars().take(39).collect::<String>())
+    }
 }

@@ -15,7 +15,10 @@ pub(super) fn module(file: &ProgramFile, name: &str, at: u32) -> Option<Edit> {
     let top = |i: &&Import| i.member.is_none() && facts.name(i.module) > name;
     let text = format!("import {name}");
     let third_party = leading(facts).filter(|i| i.member.is_none() && is_kernel_package(facts.name(i.module)));
-    let before = third_party.clone().find(top).or_else(|| leading(facts).find(|i| is_kernel_package(facts.name(i.module))));
+    let before = third_party
+        .clone()
+        .find(top)
+        .or_else(|| leading(facts).find(|i| is_kernel_package(facts.name(i.module))));
     Some(match before {
         Some(next) => insert_above(file, next, &text),
         None => at_end(file, &text),
@@ -27,7 +30,13 @@ fn is_kernel_package(module: &str) -> bool {
 }
 
 /// Makes `from module import name` hold at an offset of the module: the name that it is bound to, and the edit if one is needed.
-pub(super) fn member(file: &ProgramFile, module: &str, name: &str, at: u32, absolute: impl Fn(&Import) -> String) -> (String, Option<Edit>) {
+pub(super) fn member(
+    file: &ProgramFile,
+    module: &str,
+    name: &str,
+    at: u32,
+    absolute: impl Fn(&Import) -> String,
+) -> (String, Option<Edit>) {
     let facts = &file.facts;
     let source = &file.source;
     let from = |i: &&Import| i.member.is_some() && absolute(i) == module;
@@ -43,7 +52,9 @@ pub(super) fn member(file: &ProgramFile, module: &str, name: &str, at: u32, abso
     let text = format!("from {module} import {name}");
     let package = module.split('.').next().unwrap_or(module);
     let ours: Vec<&Import> = leading(facts).filter(|i| absolute(i).split('.').next() == Some(package)).collect();
-    let next = ours.iter().find(|i| i.member.is_some() && i.level == 0 && absolute(i).as_str() > module);
+    let next = ours
+        .iter()
+        .find(|i| i.member.is_some() && i.level == 0 && absolute(i).as_str() > module);
     let edit = match (next, ours.last()) {
         (Some(next), _) => insert_above(file, next, &text),
         (None, Some(last)) => insert_below(file, last.span, &text),
@@ -59,7 +70,10 @@ pub(super) fn leading(facts: &Facts) -> impl Iterator<Item = &Import> + Clone {
 
 /// Import bindings at module level, outside of every `if` and `try`, that end before an offset.
 fn before(facts: &Facts, at: u32) -> impl Iterator<Item = &Import> + Clone {
-    facts.imports.iter().filter(move |i| i.function == MODULE && !i.type_checking && i.span.end <= at && is_top(facts, i.span))
+    facts
+        .imports
+        .iter()
+        .filter(move |i| i.function == MODULE && !i.type_checking && i.span.end <= at && is_top(facts, i.span))
 }
 
 fn is_top(facts: &Facts, span: Span) -> bool {
@@ -73,15 +87,19 @@ fn extend(source: &Source, facts: &Facts, span: Span, same: &[&Import], name: &s
     if text.contains('#') || text.contains('\\') {
         return None;
     }
-    let members: Vec<&str> = same.iter().filter(|i| i.span == span).filter_map(|i| i.member).map(|m| facts.name(m)).collect();
+    let members: Vec<&str> = same
+        .iter()
+        .filter(|i| i.span == span)
+        .filter_map(|i| i.member)
+        .map(|m| facts.name(m))
+        .collect();
     let next = members.iter().find(|m| m.to_lowercase() > name.to_lowercase());
     let names = text.find("import")? + "import".len();
     let find = |word: &str| {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let hits = text[names..].match_indices(word);
-        hits.map(|(at, _)| names + at).find(|&at| {
-            !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word)
-        })
+        hits.map(|(at, _)| names + at)
+            .find(|&at| !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word))
     };
     let many_lines = text.contains('\n');
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
@@ -94,7 +112,10 @@ fn extend(source: &Source, facts: &Facts, span: Span, same: &[&Import], name: &s
         return Some(Edit::insert_once(span.start + at as u32, format!("{name}{gap}")));
     }
     let last = members.last()?;
-    if same.iter().any(|i| i.span == span && i.member.is_some_and(|m| facts.name(m) != facts.name(i.bound))) {
+    if same
+        .iter()
+        .any(|i| i.span == span && i.member.is_some_and(|m| facts.name(m) != facts.name(i.bound)))
+    {
         return None;
     }
     let end = find(last)? + last.len();
@@ -140,7 +161,9 @@ pub(super) fn library(file: &ProgramFile, namespace: &str, is_library: impl Fn(c
     facts.module().bindings.iter().find_map(|&(name, value)| {
         let Op::Call(call) = body.op(value) else { return None };
         let call = body.call(call);
-        let Op::Const(crate::facts::Const::Str(first)) = body.op(call.args.first()?.value) else { return None };
+        let Op::Const(crate::facts::Const::Str(first)) = body.op(call.args.first()?.value) else {
+            return None;
+        };
         let statement = body.statement_of(value)?;
         let top = body.top.contains(&statement);
         (top && facts.name(first) == namespace && is_library(call.callee)).then(|| facts.name(name).to_string())

@@ -77,7 +77,11 @@ impl<'a> Calls<'a> {
             }
             launchers.extend(func.callers.iter().filter_map(|c| Some(((c.function, c.call?), i))));
         }
-        Self { program, launches, launchers }
+        Self {
+            program,
+            launches,
+            launchers,
+        }
     }
 
     /// The value is a launch.
@@ -87,7 +91,9 @@ impl<'a> Calls<'a> {
 
     /// The function of interest that the value is a call of, if it launches.
     fn launcher_called(&self, at: FunctionRef, value: ValueId) -> Option<&'a Func> {
-        let Op::Call(call) = self.program.function(at).body.op(value) else { return None };
+        let Op::Call(call) = self.program.function(at).body.op(value) else {
+            return None;
+        };
         let func = &self.program.functions[*self.launchers.get(&(at, call))?];
         (!func.launches.is_empty()).then_some(func)
     }
@@ -115,13 +121,25 @@ impl<'a> Rewrite<'a> {
     /// Prepares fixes of a project.
     pub fn new(program: &'a Program, knowledge: &'a Knowledge, options: &'a Options) -> Self {
         let names = names::OpNames::new(program, knowledge);
-        Self { program, knowledge, options, names, calls: Calls::new(program) }
+        Self {
+            program,
+            knowledge,
+            options,
+            names,
+            calls: Calls::new(program),
+        }
     }
 
     /// What a fix of a launcher would be: [`Program::functions`] by index.
     pub fn assess(&self, func: usize) -> Assessment {
         match self.plan(func) {
-            Err(reasons) => Assessment { safety: Safety::Shown, reasons, style: String::new(), op: String::new(), mutates: Vec::new() },
+            Err(reasons) => Assessment {
+                safety: Safety::Shown,
+                reasons,
+                style: String::new(),
+                op: String::new(),
+                mutates: Vec::new(),
+            },
             Ok(plan) => Assessment {
                 safety: self.safety(&plan),
                 reasons: self.reasons(&plan),
@@ -140,7 +158,13 @@ impl<'a> Rewrite<'a> {
             Ok(plan) => plan,
             Err(reasons) => {
                 let title = format!("register `{name}` as an op");
-                return Fix { title, safety: Safety::Shown, reasons, edits: Vec::new(), claims: Vec::new() };
+                return Fix {
+                    title,
+                    safety: Safety::Shown,
+                    reasons,
+                    edits: Vec::new(),
+                    claims: Vec::new(),
+                };
             }
         };
         let registration = styles::Registration {
@@ -193,7 +217,9 @@ impl<'a> Rewrite<'a> {
         let indent = self.inner_indent(&scope);
         let split = split::split(&scope, &self.calls, func, &indent);
         let returns = split.as_ref().is_ok_and(|s| s.returns.is_some());
-        reasons.blockers.extend(safety::of_schema(&scope, func, &route, returns || split.is_err()));
+        reasons
+            .blockers
+            .extend(safety::of_schema(&scope, func, &route, returns || split.is_err()));
         let split = match split {
             Ok(split) => split,
             Err(why) => {
@@ -203,18 +229,35 @@ impl<'a> Rewrite<'a> {
         };
         let mutated = self.mutated(&scope, func);
         if mutated.is_empty() && split.nothing {
-            reasons.blockers.push("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
+            reasons
+                .blockers
+                .push("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
         }
-        let fake = if split.nothing { None } else { self.fake(&scope, &split, &indent, &mut reasons) };
+        let fake = if split.nothing {
+            None
+        } else {
+            self.fake(&scope, &split, &indent, &mut reasons)
+        };
         let namespace = self.namespace(&scope, &route);
         let names = self.names.choose(self.program, func, &namespace);
         if let Route::House(_, style) = route
             && safety::closes_cycle(self.program, func.function.file, &style.module)
         {
-            reasons.blockers.push(format!("importing `{}` here would close a circle of imports", style.module));
+            reasons
+                .blockers
+                .push(format!("importing `{}` here would close a circle of imports", style.module));
         }
         if reasons.blockers.is_empty() {
-            Ok(Plan { scope, route, namespace, names, mutated, split, fake, reasons })
+            Ok(Plan {
+                scope,
+                route,
+                namespace,
+                names,
+                mutated,
+                split,
+                fake,
+                reasons,
+            })
         } else {
             Err(reasons.blockers)
         }
@@ -247,7 +290,10 @@ impl<'a> Rewrite<'a> {
         let mut params: Vec<u16> = func.mutates.iter().map(|w| w.param).chain(tensors).collect();
         params.sort_unstable();
         params.dedup();
-        params.into_iter().map(|p| self.program.param_name(func.function, p).to_string()).collect()
+        params
+            .into_iter()
+            .map(|p| self.program.param_name(func.function, p).to_string())
+            .collect()
     }
 
     fn namespace(&self, scope: &Scope, route: &Route) -> String {

@@ -28,12 +28,20 @@ pub(super) struct Chosen {
 impl OpNames {
     pub(super) fn new(program: &Program, knowledge: &Knowledge) -> Self {
         let mut names = Self::default();
-        names.taken.extend(program.ops.iter().filter(|op| !op.disabled).map(|op| op.name.clone()));
+        names
+            .taken
+            .extend(program.ops.iter().filter(|op| !op.disabled).map(|op| op.name.clone()));
         let schemas = knowledge.frameworks.iter().flat_map(|f| &f.schemas);
-        names.taken.extend(schemas.map(|s| s.split('(').next().unwrap_or_default().trim().to_string()));
+        names
+            .taken
+            .extend(schemas.map(|s| s.split('(').next().unwrap_or_default().trim().to_string()));
         for func in program.functions.iter().filter(|f| f.inline.is_none()) {
             let name = program.function_name(func.function);
-            names.wanted.entry(plain(name).to_string()).or_default().insert((func.function.file, name.to_string()));
+            names
+                .wanted
+                .entry(plain(name).to_string())
+                .or_default()
+                .insert((func.function.file, name.to_string()));
         }
         names
     }
@@ -42,17 +50,25 @@ impl OpNames {
     pub(super) fn choose(&self, program: &Program, func: &Func, namespace: &str) -> Chosen {
         let file = func.function.file;
         let own = program.function_name(func.function);
-        let rivals = || self.wanted.get(plain(own)).into_iter().flatten().filter(|(f, name)| (*f, name.as_str()) != (file, own));
+        let rivals = || {
+            self.wanted
+                .get(plain(own))
+                .into_iter()
+                .flatten()
+                .filter(|(f, name)| (*f, name.as_str()) != (file, own))
+        };
         let stem = if rivals().any(|(f, _)| *f == file) { own } else { plain(own) }.to_string();
         if rivals().all(|(f, _)| *f == file) && self.is_free(namespace, &stem) {
             return Chosen { op: stem.clone(), stem };
         }
         let parts = path_parts(program, file);
-        let distinct = (1..=parts.len()).map(|count| (count, derived(&parts, count, &stem))).find(|(count, long)| {
-            let shared = rivals().any(|(f, name)| *f != file && derived(&path_parts(program, *f), *count, plain(name)) == *long);
-            let wanted = *long != stem && self.wanted.contains_key(long);
-            !shared && !wanted && self.is_free(namespace, long)
-        });
+        let distinct = (1..=parts.len())
+            .map(|count| (count, derived(&parts, count, &stem)))
+            .find(|(count, long)| {
+                let shared = rivals().any(|(f, name)| *f != file && derived(&path_parts(program, *f), *count, plain(name)) == *long);
+                let wanted = *long != stem && self.wanted.contains_key(long);
+                !shared && !wanted && self.is_free(namespace, long)
+            });
         let op = distinct.map_or_else(|| format!("{}_{}", derived(&parts, parts.len(), &stem), file.0), |(_, long)| long);
         Chosen { op, stem }
     }
@@ -69,7 +85,11 @@ fn path_parts(program: &Program, file: FileId) -> Vec<&str> {
 /// The last parts of the module path in front of a name; a part that the name begins with says nothing new.
 fn derived(parts: &[&str], count: usize, name: &str) -> String {
     let from = parts.len().saturating_sub(count);
-    let mut all: Vec<&str> = parts[from..].iter().map(|p| p.trim_matches('_')).filter(|p| !p.is_empty()).collect();
+    let mut all: Vec<&str> = parts[from..]
+        .iter()
+        .map(|p| p.trim_matches('_'))
+        .filter(|p| !p.is_empty())
+        .collect();
     if all.last() == Some(&name) {
         all.pop();
     }

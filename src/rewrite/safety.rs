@@ -25,7 +25,9 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
     let block = &mut reasons.blockers;
     match func.inline {
         Some(Inline::Method) => block.push("it is a method: the launch must be moved into a function of the module".to_string()),
-        Some(Inline::Autograd) => block.push("it is part of an `autograd.Function`: the launch must be moved into a function of the module".to_string()),
+        Some(Inline::Autograd) => {
+            block.push("it is part of an `autograd.Function`: the launch must be moved into a function of the module".to_string())
+        }
         Some(Inline::Closure) => block.push("it is defined inside a function: it must be moved to the module".to_string()),
         Some(Inline::ModuleBody) => block.push("it runs in the body of a module or class".to_string()),
         None => {}
@@ -80,21 +82,31 @@ pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
     };
     if one_device {
         if let Some(place) = cpu_branch(scope) {
-            reasons.blockers.push(format!("it has a branch for other devices (`{place}`), and the op would be registered for one"));
+            reasons.blockers.push(format!(
+                "it has a branch for other devices (`{place}`), and the op would be registered for one"
+            ));
         }
         let types = (0..scope.function().params.len()).filter_map(|i| scope.param_type(i as u16));
         if !types.into_iter().any(|ty| ty.is_tensor() && !ty.optional && !ty.list) {
-            reasons.blockers.push("a call may have no tensor argument, and the op would be registered for one device".to_string());
+            reasons
+                .blockers
+                .push("a call may have no tensor argument, and the op would be registered for one device".to_string());
         }
     }
     if !matches!(route, Route::Library) && !func.without_grad {
-        reasons.doubts.push("its callers may need gradients around the call, and the op has no autograd formula".to_string());
+        reasons
+            .doubts
+            .push("its callers may need gradients around the call, and the op has no autograd formula".to_string());
         if !func.mutates.is_empty() {
-            reasons.doubts.push("the op would advance the version counters of what it writes, which may be saved for backward".to_string());
+            reasons
+                .doubts
+                .push("the op would advance the version counters of what it writes, which may be saved for backward".to_string());
         }
     }
     if matches!(route, Route::Library) && runs_as_script(scope) && is_imported(scope.program, scope.at.file) {
-        reasons.doubts.push("the file runs as a script and is imported too, which would define the op twice".to_string());
+        reasons
+            .doubts
+            .push("the file runs as a script and is imported too, which would define the op twice".to_string());
     }
     reasons
 }
@@ -104,8 +116,14 @@ fn placement(scope: &Scope) -> Option<String> {
     let module = scope.facts().module();
     let function = scope.function();
     let name = scope.name(function.name);
-    let statement = module.body.statements.iter().find(|s| s.kind == StatementKind::Def && s.span.contains(function.name_span));
-    let Some(statement) = statement else { return Some("it is not defined at the top of the module".to_string()) };
+    let statement = module
+        .body
+        .statements
+        .iter()
+        .find(|s| s.kind == StatementKind::Def && s.span.contains(function.name_span));
+    let Some(statement) = statement else {
+        return Some("it is not defined at the top of the module".to_string());
+    };
     let mut parent = statement.parent;
     while let Some(id) = parent {
         let outer = &module.body.statements[id.index()];
@@ -127,7 +145,9 @@ fn placement(scope: &Scope) -> Option<String> {
 fn metadata_changes(scope: &Scope) -> Vec<String> {
     let body = scope.body();
     let hits = body.calls.iter().filter_map(|call| {
-        let Op::Attr(object, method) = body.op(call.callee) else { return None };
+        let Op::Attr(object, method) = body.op(call.callee) else {
+            return None;
+        };
         let method = scope.name(method);
         let effect = scope.knowledge.torch.method(method)?;
         let changes = effect.metadata && !effect.writes.is_empty() && scope.kind(object) == Kind::Tensor;
@@ -160,14 +180,25 @@ fn call_sites(scope: &Scope, func: &Func) -> Vec<String> {
         for (position, arg) in call.args.iter().enumerate() {
             let param = match arg.kind {
                 ArgKind::Positional => Some(position as u16),
-                ArgKind::Keyword(name) => scope.function().params.iter().position(|p| scope.name(p.name) == outer.name(name)).map(|p| p as u16),
+                ArgKind::Keyword(name) => scope
+                    .function()
+                    .params
+                    .iter()
+                    .position(|p| scope.name(p.name) == outer.name(name))
+                    .map(|p| p as u16),
                 ArgKind::Star | ArgKind::StarStar => break,
             };
-            let Some((param, ty)) = param.and_then(|p| Some((p, scope.param_type(p)?))) else { continue };
+            let Some((param, ty)) = param.and_then(|p| Some((p, scope.param_type(p)?))) else {
+                continue;
+            };
             if let Some(what) = contradiction(&ty, outer.kind(arg.value)) {
                 let source = outer.source();
                 let name = scope.program.param_name(func.function, param);
-                found.insert(format!("`{name}` is given {what} at {}:{}", source.path, source.line(arg.span.start)));
+                found.insert(format!(
+                    "`{name}` is given {what} at {}:{}",
+                    source.path,
+                    source.line(arg.span.start)
+                ));
             }
         }
     }
@@ -179,7 +210,9 @@ fn contradiction(ty: &Type, kind: Kind) -> Option<&'static str> {
         _ if ty.list => None,
         (Base::Int, Kind::Float) => Some("a float, which an op refuses for an int"),
         (Base::Int | Base::Float | Base::Bool, Kind::Tensor) => Some("a tensor, which an op would read on the host"),
-        (Base::Int | Base::Float | Base::Bool | Base::Text | Base::Tensor, Kind::None) if !ty.optional => Some("None, which its annotation does not take"),
+        (Base::Int | Base::Float | Base::Bool | Base::Text | Base::Tensor, Kind::None) if !ty.optional => {
+            Some("None, which its annotation does not take")
+        }
         (Base::Tensor, Kind::Int | Kind::Float | Kind::Bool | Kind::Text) => Some("no tensor"),
         _ => None,
     }
@@ -213,7 +246,10 @@ fn cpu_branch(scope: &Scope) -> Option<String> {
         statement.is_some_and(|s| {
             let only_raises = s.kind == StatementKind::If
                 && s.blocks.len() == 1
-                && s.blocks[0].statements.iter().all(|i| body.statements[i.index()].kind == StatementKind::Raise);
+                && s.blocks[0]
+                    .statements
+                    .iter()
+                    .all(|i| body.statements[i.index()].kind == StatementKind::Raise);
             s.kind == StatementKind::Assert || only_raises
         })
     };
@@ -232,14 +268,26 @@ fn cpu_branch(scope: &Scope) -> Option<String> {
 /// The module has an `if __name__ == "__main__"`.
 fn runs_as_script(scope: &Scope) -> bool {
     let facts = scope.facts();
-    facts.module().body.values.iter().any(|v| matches!(v.op, Op::Free(name) if facts.name(name) == "__name__"))
+    facts
+        .module()
+        .body
+        .values
+        .iter()
+        .any(|v| matches!(v.op, Op::Free(name) if facts.name(name) == "__name__"))
         && scope.source().text.contains("__main__")
 }
 
 fn is_imported(program: &Program, file: FileId) -> bool {
     let module = &program.file(file).module;
     let files = (0..program.files.len()).map(|i| FileId(i as u32)).filter(|&f| f != file);
-    let names = |f: FileId| program.file(f).facts.imports.iter().any(|i| imported(program, f, i).starts_with(module.as_str()));
+    let names = |f: FileId| {
+        program
+            .file(f)
+            .facts
+            .imports
+            .iter()
+            .any(|i| imported(program, f, i).starts_with(module.as_str()))
+    };
     files.into_iter().any(names)
 }
 

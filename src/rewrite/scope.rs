@@ -1,7 +1,9 @@
 //! A body with what is around it: what its names refer to and what kind of thing its values are.
 
 use super::signature::{Base, Type};
-use crate::facts::{BinaryOp, Body, CallId, CompareOp, Const, Facts, Function, FunctionId, Import, Items, MODULE, Name, Op, UnaryOp, ValueId};
+use crate::facts::{
+    BinaryOp, Body, CallId, CompareOp, Const, Facts, Function, FunctionId, Import, Items, MODULE, Name, Op, UnaryOp, ValueId,
+};
 use crate::knowledge::Knowledge;
 use crate::knowledge::torch::{Attribute, Effect, Shares};
 use crate::program::{FunctionRef, Program};
@@ -65,7 +67,12 @@ pub(super) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(super) fn new(program: &'a Program, knowledge: &'a Knowledge, at: FunctionRef) -> Self {
-        Self { program, knowledge, at, kinds: RefCell::default() }
+        Self {
+            program,
+            knowledge,
+            at,
+            kinds: RefCell::default(),
+        }
     }
 
     pub(super) fn function(&self) -> &'a Function {
@@ -105,7 +112,10 @@ impl<'a> Scope<'a> {
     pub(super) fn project_function(&self, value: ValueId) -> Option<FunctionRef> {
         let body = self.body();
         if let Op::Function(id) = body.op(value) {
-            return Some(FunctionRef { file: self.at.file, function: id });
+            return Some(FunctionRef {
+                file: self.at.file,
+                function: id,
+            });
         }
         find_function(self.program, &self.dotted(value)?, MAX_DEPTH)
     }
@@ -159,9 +169,12 @@ impl<'a> Scope<'a> {
             }
             Op::Unary(UnaryOp::Not, _) => Kind::Bool,
             Op::Unary(_, a) => kind(a),
-            Op::And(items) | Op::Or(items) | Op::Phi(items) => {
-                self.items(items).iter().map(|&v| kind(v)).reduce(Kind::join).unwrap_or(Kind::Unknown)
-            }
+            Op::And(items) | Op::Or(items) | Op::Phi(items) => self
+                .items(items)
+                .iter()
+                .map(|&v| kind(v))
+                .reduce(Kind::join)
+                .unwrap_or(Kind::Unknown),
             Op::Select(_, yes, no) => kind(yes).join(kind(no)),
             Op::Call(call) => self.kind_of_call(call, depth),
             Op::Iterate(of) => match kind(of) {
@@ -170,7 +183,13 @@ impl<'a> Scope<'a> {
                 _ => Kind::Unknown,
             },
             Op::Unpack { value, index, rest } => match (kind(value), self.body().op(value)) {
-                (Kind::Shape, _) => if rest { Kind::Shape } else { Kind::Int },
+                (Kind::Shape, _) => {
+                    if rest {
+                        Kind::Shape
+                    } else {
+                        Kind::Int
+                    }
+                }
                 (_, Op::Tuple(items)) if !rest => self.items(items).get(index as usize).map_or(Kind::Unknown, |&v| kind(v)),
                 _ => Kind::Unknown,
             },
@@ -180,8 +199,19 @@ impl<'a> Scope<'a> {
             },
             Op::Free(name) => self.kind_of_global(name, depth),
             Op::Set(_) | Op::Dict(_) | Op::Collect(..) | Op::Function(_) | Op::Class(_) | Op::Import(_) => Kind::Other,
-            Op::Undefined | Op::Slice(..) | Op::Star(_) | Op::Enter(_) | Op::Exception | Op::Suspend(_) | Op::SetAttr(..)
-            | Op::SetIndex(..) | Op::SetOuter(..) | Op::Delete(_) | Op::Return(_) | Op::Raise | Op::Assert(_) => Kind::Unknown,
+            Op::Undefined
+            | Op::Slice(..)
+            | Op::Star(_)
+            | Op::Enter(_)
+            | Op::Exception
+            | Op::Suspend(_)
+            | Op::SetAttr(..)
+            | Op::SetIndex(..)
+            | Op::SetOuter(..)
+            | Op::Delete(_)
+            | Op::Return(_)
+            | Op::Raise
+            | Op::Assert(_) => Kind::Unknown,
         }
     }
 
@@ -200,8 +230,13 @@ impl<'a> Scope<'a> {
     }
 
     fn kind_of_global(&self, name: Name, depth: u32) -> Kind {
-        let module = FunctionRef { file: self.at.file, function: MODULE };
-        let Some(value) = self.facts().module().binding(name) else { return Kind::Unknown };
+        let module = FunctionRef {
+            file: self.at.file,
+            function: MODULE,
+        };
+        let Some(value) = self.facts().module().binding(name) else {
+            return Kind::Unknown;
+        };
         if self.at.function == MODULE {
             return Kind::Unknown;
         }
@@ -216,13 +251,17 @@ impl<'a> Scope<'a> {
         {
             return match (self.name(method), call.args.is_empty()) {
                 ("size" | "stride", true) => Kind::Shape,
-                ("size" | "stride" | "numel" | "nelement" | "dim" | "element_size" | "data_ptr" | "storage_offset" | "get_device", _) => Kind::Int,
+                ("size" | "stride" | "numel" | "nelement" | "dim" | "element_size" | "data_ptr" | "storage_offset" | "get_device", _) => {
+                    Kind::Int
+                }
                 ("tolist", _) => Kind::Other,
                 ("item", _) => Kind::Unknown,
                 (name, _) => self.knowledge.torch.method(name).map_or(Kind::Unknown, kind_of_effect),
             };
         }
-        let Some(name) = self.dotted(call.callee) else { return Kind::Unknown };
+        let Some(name) = self.dotted(call.callee) else {
+            return Kind::Unknown;
+        };
         match name.as_str() {
             "int" | "len" | "triton.cdiv" | "triton.next_power_of_2" | "math.ceil" | "math.floor" => return Kind::Int,
             "float" | "math.sqrt" | "math.log" | "math.log2" | "math.exp" => return Kind::Float,
@@ -238,8 +277,12 @@ impl<'a> Scope<'a> {
         if let Some(effect) = self.knowledge.torch.function(&name) {
             return kind_of_effect(effect);
         }
-        let Some(function) = find_function(self.program, &name, MAX_DEPTH) else { return Kind::Unknown };
-        let Some(returns) = self.program.function(function).returns else { return Kind::Unknown };
+        let Some(function) = find_function(self.program, &name, MAX_DEPTH) else {
+            return Kind::Unknown;
+        };
+        let Some(returns) = self.program.function(function).returns else {
+            return Kind::Unknown;
+        };
         Kind::of(&Type::read(self.program.file(function.file).source.slice(returns.span)))
     }
 }
@@ -280,7 +323,10 @@ fn dotted(program: &Program, at: FunctionRef, value: ValueId, depth: u32) -> Opt
     match body.op(value) {
         Op::Attr(object, name) => Some(format!("{}.{}", dotted(program, at, object, depth)?, file.facts.name(name))),
         Op::Free(name) => {
-            let module = FunctionRef { file: at.file, function: MODULE };
+            let module = FunctionRef {
+                file: at.file,
+                function: MODULE,
+            };
             match file.facts.module().binding(name) {
                 Some(value) if at.function != MODULE => dotted(program, module, value, depth),
                 Some(_) => None,
@@ -300,7 +346,11 @@ fn dotted(program: &Program, at: FunctionRef, value: ValueId, depth: u32) -> Opt
 }
 
 fn join(module: &str, name: &str) -> String {
-    if module.is_empty() { name.to_string() } else { format!("{module}.{name}") }
+    if module.is_empty() {
+        name.to_string()
+    } else {
+        format!("{module}.{name}")
+    }
 }
 
 /// The qualified name that an import binds.

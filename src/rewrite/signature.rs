@@ -29,7 +29,11 @@ pub(super) struct Type {
 }
 
 impl Type {
-    const OTHER: Self = Self { base: Base::Other, list: false, optional: false };
+    const OTHER: Self = Self {
+        base: Base::Other,
+        list: false,
+        optional: false,
+    };
 
     /// Reads an annotation. What is not understood is [`Base::Other`].
     pub(super) fn read(text: &str) -> Self {
@@ -43,14 +47,25 @@ impl Type {
             None => (last(text), None),
         };
         match (head, inside) {
-            ("Optional", Some(inside)) => Self { optional: true, ..Self::read(inside) },
+            ("Optional", Some(inside)) => Self {
+                optional: true,
+                ..Self::read(inside)
+            },
             ("Union", Some(inside)) => Self::union(&split(inside, ',')),
             ("List" | "list" | "Sequence", Some(inside)) => match Self::read(inside) {
-                Self { list: false, base, .. } => Self { base, list: true, optional: false },
+                Self { list: false, base, .. } => Self {
+                    base,
+                    list: true,
+                    optional: false,
+                },
                 _ => Self::OTHER,
             },
             (_, Some(_)) => Self::OTHER,
-            (name, None) => Self { base: base(name), list: false, optional: false },
+            (name, None) => Self {
+                base: base(name),
+                list: false,
+                optional: false,
+            },
         }
     }
 
@@ -58,7 +73,10 @@ impl Type {
         let rest: Vec<&&str> = parts.iter().filter(|p| p.trim() != "None").collect();
         let optional = rest.len() < parts.len();
         match rest.as_slice() {
-            [one] => Self { optional, ..Self::read(one) },
+            [one] => Self {
+                optional,
+                ..Self::read(one)
+            },
             _ => Self { optional, ..Self::OTHER },
         }
     }
@@ -155,7 +173,9 @@ fn argument(scope: &Scope, param: &Param) -> String {
 /// `def name(params) -> returns:` with the parameters as they are written, without comments.
 pub(super) fn plain_header(scope: &Scope, name: &str, returns: Option<&str>, changes: &[Edit], indent: &str) -> String {
     let function = scope.function();
-    let returns = returns.map(str::to_string).or_else(|| function.returns.map(|r| scope.text(r.span).to_string()));
+    let returns = returns
+        .map(str::to_string)
+        .or_else(|| function.returns.map(|r| scope.text(r.span).to_string()));
     let arrow = returns.map_or(String::new(), |r| format!(" -> {r}"));
     let written = scope.text(function.header);
     if !written.contains('#') {
@@ -220,11 +240,22 @@ mod tests {
 
     #[test]
     fn annotations_are_read() {
-        let tensor = Type { base: Base::Tensor, list: false, optional: false };
+        let tensor = Type {
+            base: Base::Tensor,
+            list: false,
+            optional: false,
+        };
         assert_eq!(Type::read("torch.Tensor"), tensor);
         assert_eq!(Type::read("\"Tensor | None\""), Type { optional: true, ..tensor });
         assert_eq!(Type::read("Optional[torch.Tensor]"), Type { optional: true, ..tensor });
-        assert_eq!(Type::read("typing.List[int]"), Type { base: Base::Int, list: true, optional: false });
+        assert_eq!(
+            Type::read("typing.List[int]"),
+            Type {
+                base: Base::Int,
+                list: true,
+                optional: false
+            }
+        );
         assert_eq!(Type::read("dict[str, int]").base, Base::Other);
         assert_eq!(Promise::read("tuple[Tensor, Tensor]"), Promise::Tuple(vec![tensor, tensor]));
         assert_eq!(Promise::read("None"), Promise::Nothing);

@@ -27,7 +27,13 @@ pub(super) type Refused = String;
 impl<'s, 'a> Slicer<'s, 'a> {
     pub(super) fn new(scope: &'s Scope<'a>) -> Self {
         let kept = vec![false; scope.body().statements.len()];
-        Self { scope, kept, returns: BTreeMap::new(), keep_raise: false, jumps: false }
+        Self {
+            scope,
+            kept,
+            returns: BTreeMap::new(),
+            keep_raise: false,
+            jumps: false,
+        }
     }
 
     fn statement(&self, id: StatementId) -> &'a Statement {
@@ -67,7 +73,12 @@ impl<'s, 'a> Slicer<'s, 'a> {
                 Some(text) if text.is_empty() => {}
                 Some(text) => {
                     self.kept[id.index()] = true;
-                    live = statement.uses.iter().copied().filter(|&n| mentions(text, self.scope.name(n))).collect();
+                    live = statement
+                        .uses
+                        .iter()
+                        .copied()
+                        .filter(|&n| mentions(text, self.scope.name(n)))
+                        .collect();
                 }
                 None => {
                     self.kept[id.index()] = true;
@@ -118,14 +129,20 @@ impl<'s, 'a> Slicer<'s, 'a> {
         }
         self.kept[id.index()] = true;
         for block in &statement.blocks {
-            let raises = block.statements.last().is_some_and(|&s| self.statement(s).kind == StatementKind::Raise);
+            let raises = block
+                .statements
+                .last()
+                .is_some_and(|&s| self.statement(s).kind == StatementKind::Raise);
             if raises && !self.any(block) {
                 let keep_raise = std::mem::replace(&mut self.keep_raise, true);
                 before.extend(self.block(&block.statements, after.clone())?);
                 self.keep_raise = keep_raise;
             }
         }
-        let has_else = statement.blocks.last().is_some_and(|b| self.scope.text(b.header).starts_with("else"));
+        let has_else = statement
+            .blocks
+            .last()
+            .is_some_and(|b| self.scope.text(b.header).starts_with("else"));
         if !has_else {
             before.extend(&after);
         }
@@ -187,11 +204,24 @@ impl<'s, 'a> Slicer<'s, 'a> {
         let mut contexts = (start.0..end.0).map(ValueId).filter_map(|v| match body.op(v) {
             Op::Call(call) => {
                 let callee = body.call(call).callee;
-                Some(self.scope.dotted(callee).unwrap_or_else(|| self.scope.text(body.value(callee).span).to_string()))
+                Some(
+                    self.scope
+                        .dotted(callee)
+                        .unwrap_or_else(|| self.scope.text(body.value(callee).span).to_string()),
+                )
             }
             _ => None,
         });
-        let known = ["device", "device_of", "stream", "nullcontext", "no_grad", "inference_mode", "cuda_device", "device_guard"];
+        let known = [
+            "device",
+            "device_of",
+            "stream",
+            "nullcontext",
+            "no_grad",
+            "inference_mode",
+            "cuda_device",
+            "device_guard",
+        ];
         let outer = contexts.next_back().or_else(|| {
             let header = self.scope.text(statement.blocks.first()?.header);
             Some(header.trim_start_matches("with").trim_end_matches(':').trim().to_string())
@@ -221,7 +251,10 @@ impl<'s, 'a> Slicer<'s, 'a> {
                 Op::Call(call) => matches!(self.scope.dotted(body.call(call).callee).as_deref(), Some("list" | "dict" | "set")),
                 _ => holds(object),
             };
-            container && live.iter().any(|&name| statement.uses.contains(&name) && self.touches(statement, name))
+            container
+                && live
+                    .iter()
+                    .any(|&name| statement.uses.contains(&name) && self.touches(statement, name))
         })
     }
 
@@ -232,7 +265,18 @@ impl<'s, 'a> Slicer<'s, 'a> {
     }
 }
 
-const FILLS: [&str; 10] = ["append", "extend", "insert", "pop", "remove", "reverse", "sort", "update", "setdefault", "add"];
+const FILLS: [&str; 10] = [
+    "append",
+    "extend",
+    "insert",
+    "pop",
+    "remove",
+    "reverse",
+    "sort",
+    "update",
+    "setdefault",
+    "add",
+];
 
 /// Whether a text has a name as a word of its own.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
@@ -255,7 +299,12 @@ pub(super) struct Writer<'s, 'a> {
 impl<'s, 'a> Writer<'s, 'a> {
     /// The text of a slice, each statement on its own line(s), `\n` between them.
     pub(super) fn write(slicer: &'s Slicer<'s, 'a>, statements: &[StatementId], indent: &str) -> Result<Vec<String>, Refused> {
-        let mut writer = Self { scope: slicer.scope, kept: &slicer.kept, returns: &slicer.returns, lines: Vec::new() };
+        let mut writer = Self {
+            scope: slicer.scope,
+            kept: &slicer.kept,
+            returns: &slicer.returns,
+            lines: Vec::new(),
+        };
         writer.block(statements, indent)?;
         Ok(writer.lines)
     }

@@ -1,11 +1,11 @@
 //! Splitting a launcher whose results share memory with its arguments: the op mutates and returns only what is fresh,
 //! the public function allocates what is absent, calls the op and returns what it always returned.
 
+use super::Calls;
 use super::fake::{reads_no_data, returned, short};
 use super::scope::{Kind, Scope};
 use super::signature::{Promise, Type, split as parts};
 use super::slice::{Live, Refused, Slicer, Writer};
-use super::Calls;
 use crate::facts::{Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::knowledge::torch::Shares;
@@ -52,7 +52,11 @@ pub(super) fn split(scope: &Scope, calls: &Calls, func: &Func, indent: &str) -> 
     let shapes: Vec<Vec<&Returned>> = func.returns.iter().map(|path| items(&path.shape)).collect::<Result<_, _>>()?;
     let Some(first) = shapes.first() else { return nothing(scope) };
     if let Some(other) = shapes.iter().find(|s| s.len() != first.len()) {
-        return Err(format!("it returns {} results on one path and {} on another", first.len(), other.len()));
+        return Err(format!(
+            "it returns {} results on one path and {} on another",
+            first.len(),
+            other.len()
+        ));
     }
     if first.is_empty() {
         return nothing(scope);
@@ -131,9 +135,16 @@ fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> 
 }
 
 fn nothing(scope: &Scope) -> Result<Split, Refused> {
-    let says_none = scope.function().returns.is_some_and(|a| Promise::read(scope.text(a.span)) == Promise::Nothing);
+    let says_none = scope
+        .function()
+        .returns
+        .is_some_and(|a| Promise::read(scope.text(a.span)) == Promise::Nothing);
     let returns = (!says_none).then(|| "None".to_string());
-    Ok(Split { returns, nothing: true, ..Split::default() })
+    Ok(Split {
+        returns,
+        nothing: true,
+        ..Split::default()
+    })
 }
 
 /// Every result is new: the function is the op as it stands.
@@ -148,7 +159,10 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
         if items.iter().any(|item| !matches!(item, Returned::Fresh(_))) {
             return Err("the types of its results are not annotated".to_string());
         }
-        return Ok(Split { returns: Some(tensors(scope, items.len(), tuple)), ..Split::default() });
+        return Ok(Split {
+            returns: Some(tensors(scope, items.len(), tuple)),
+            ..Split::default()
+        });
     };
     let promise = Promise::read(scope.text(annotation.span));
     let holds = match &promise {
@@ -163,22 +177,38 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
         return Ok(Split::default());
     }
     if items.iter().all(|item| matches!(item, Returned::Fresh(_))) && (!tuple || items.len() > 1) {
-        return Ok(Split { returns: Some(tensors(scope, items.len(), tuple)), ..Split::default() });
+        return Ok(Split {
+            returns: Some(tensors(scope, items.len(), tuple)),
+            ..Split::default()
+        });
     }
-    Err(format!("it does not return what its annotation `{}` says", scope.text(annotation.span)))
+    Err(format!(
+        "it does not return what its annotation `{}` says",
+        scope.text(annotation.span)
+    ))
 }
 
 /// The annotation of some tensors, spelled as the signature spells them.
 fn tensors(scope: &Scope, count: usize, tuple: bool) -> String {
     let params = scope.function().params.iter().filter_map(|p| p.annotation);
-    let short = params.map(|a| scope.text(a.span)).find(|text| text.contains("Tensor")).is_some_and(|text| !text.contains("torch.Tensor"));
+    let short = params
+        .map(|a| scope.text(a.span))
+        .find(|text| text.contains("Tensor"))
+        .is_some_and(|text| !text.contains("torch.Tensor"));
     let one = if short { "Tensor" } else { "torch.Tensor" };
-    if tuple { format!("tuple[{}]", vec![one; count].join(", ")) } else { one.to_string() }
+    if tuple {
+        format!("tuple[{}]", vec![one; count].join(", "))
+    } else {
+        one.to_string()
+    }
 }
 
 /// Results are new, or go by the name of a parameter.
 fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool, indent: &str) -> Result<Split, Refused> {
-    let mut split = Split { nothing: !parts.contains(&Part::Fresh), ..Split::default() };
+    let mut split = Split {
+        nothing: !parts.contains(&Part::Fresh),
+        ..Split::default()
+    };
     let texts = final_texts(scope, tuple)?;
     if texts.len() != parts.len() {
         return Err("its results cannot be told apart".to_string());
@@ -193,7 +223,11 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
                 results.push(scope.name(scope.function().params[*p as usize].name).to_string());
             }
             Part::Fresh => {
-                let name = if is_identifier(text) { (*text).to_string() } else { format!("result{}", i + 1) };
+                let name = if is_identifier(text) {
+                    (*text).to_string()
+                } else {
+                    format!("result{}", i + 1)
+                };
                 bound.push(name.clone());
                 results.push(name);
             }
@@ -201,12 +235,24 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
         }
     }
     let fresh = bound.len();
-    if results.iter().enumerate().any(|(i, name)| parts[i] != Part::Fresh && bound.contains(name)) {
+    if results
+        .iter()
+        .enumerate()
+        .any(|(i, name)| parts[i] != Part::Fresh && bound.contains(name))
+    {
         return Err("a new result goes by the name of an argument that it returns too".to_string());
     }
-    split.returns = Some(if fresh == 0 { "None".to_string() } else { tensors(scope, fresh, fresh > 1) });
+    split.returns = Some(if fresh == 0 {
+        "None".to_string()
+    } else {
+        tensors(scope, fresh, fresh > 1)
+    });
     if fresh > 0 {
-        if func.returns.iter().any(|p| items(&p.shape).is_ok_and(|i| i.contains(&&Returned::Scalar))) {
+        if func
+            .returns
+            .iter()
+            .any(|p| items(&p.shape).is_ok_and(|i| i.contains(&&Returned::Scalar)))
+        {
             return Err("it returns numbers besides an argument".to_string());
         }
         split.bind = Some(bound.join(", "));
@@ -235,7 +281,10 @@ fn expression_texts<'a>(scope: &Scope<'a>, statement: StatementId, tuple: bool) 
     if !tuple {
         return Some(vec![text]);
     }
-    let inside = text.strip_prefix('(').and_then(|t| t.strip_suffix(')')).filter(|t| !t.contains(['(', ')']));
+    let inside = text
+        .strip_prefix('(')
+        .and_then(|t| t.strip_suffix(')'))
+        .filter(|t| !t.contains(['(', ')']));
     Some(parts(inside.unwrap_or(text), ',').into_iter().map(str::trim).collect())
 }
 
@@ -253,7 +302,12 @@ fn drop_results(scope: &Scope, parts: &[Part], tuple: bool, split: &mut Split) -
         }
         let texts = expression_texts(scope, id, tuple).filter(|t| t.len() == parts.len());
         let texts = texts.ok_or("a `return` is not written out")?;
-        let fresh: Vec<&str> = parts.iter().zip(texts).filter(|(p, _)| **p == Part::Fresh).map(|(_, t)| t).collect();
+        let fresh: Vec<&str> = parts
+            .iter()
+            .zip(texts)
+            .filter(|(p, _)| **p == Part::Fresh)
+            .map(|(_, t)| t)
+            .collect();
         if !fresh.is_empty() {
             let text = fresh.join(", ");
             split.edits.push(Edit::replace(statement.span, format!("return {text}")));
@@ -303,7 +357,8 @@ fn allocate_outside(scope: &Scope, calls: &Calls, param: u16, split: &mut Split,
     let elsewhere = body.statements.iter().filter(|s| s.defines.contains(&name)).count() > inner.len();
     let asked = body.iter().any(|(v, value)| {
         let outside = v < statement.values.0 || v >= statement.values.1;
-        let compares = matches!(value.op, Op::Compare(_, a, b) if matches!(body.op(a), Op::Param(p) if p == param) && scope.kind(b) == Kind::None);
+        let compares =
+            matches!(value.op, Op::Compare(_, a, b) if matches!(body.op(a), Op::Param(p) if p == param) && scope.kind(b) == Kind::None);
         outside && compares
     });
     if inner.is_empty() || !only_allocates || elsewhere || asked {
@@ -359,7 +414,9 @@ fn require(scope: &Scope, param: u16, split: &mut Split) -> Result<(), Refused> 
     }
     let spelled = tensors(scope, 1, false);
     split.edits.push(Edit::replace(annotation.span, spelled));
-    let before = function.params[..=param as usize].iter().filter(|p| p.kind == own.kind || own.kind == ParamKind::KeywordOnly);
+    let before = function.params[..=param as usize]
+        .iter()
+        .filter(|p| p.kind == own.kind || own.kind == ParamKind::KeywordOnly);
     for p in before.filter(|p| own.kind != ParamKind::KeywordOnly || p.name == own.name) {
         if p.default_span.is_some() {
             let end = p.annotation.map_or(p.name_span.end, |a| a.span.end);
@@ -377,7 +434,9 @@ fn require(scope: &Scope, param: u16, split: &mut Split) -> Result<(), Refused> 
 fn views(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], indent: &str) -> Result<Split, Refused> {
     let body = scope.body();
     let single = body.statements.iter().filter(|s| s.kind == StatementKind::Return).count() == 1;
-    let Some(&last) = body.top.last() else { return Err("it is empty".to_string()) };
+    let Some(&last) = body.top.last() else {
+        return Err("it is empty".to_string());
+    };
     if !single || parts.contains(&Part::Fresh) || func.returns.len() != 1 || returned(scope, last).is_none() {
         return Err("it returns a view of an argument".to_string());
     }
@@ -394,7 +453,11 @@ fn views(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], indent: &str
     if !doubts.is_empty() {
         return Err("it returns a view of an argument".to_string());
     }
-    let mut split = Split { nothing: true, returns: Some("None".to_string()), ..Split::default() };
+    let mut split = Split {
+        nothing: true,
+        returns: Some("None".to_string()),
+        ..Split::default()
+    };
     split.after = Writer::write(&slicer, &body.top, indent)?;
     split.edits.push(remove_lines(scope, &body.statements[last.index()]));
     Ok(split)

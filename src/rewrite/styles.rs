@@ -51,7 +51,10 @@ pub(super) fn route<'a>(program: &Program, knowledge: &'a Knowledge, style: &str
     }
     let own = program.frameworks.iter().find_map(|name| {
         let framework = knowledge.frameworks.iter().find(|f| f.name == *name && f.style.is_some())?;
-        let is_the_project = program.files.iter().any(|f| framework.packages.iter().any(|p| f.module.split('.').next() == Some(p)));
+        let is_the_project = program
+            .files
+            .iter()
+            .any(|f| framework.packages.iter().any(|p| f.module.split('.').next() == Some(p)));
         is_the_project.then(|| house(name))?
     });
     if let Some(own) = own {
@@ -61,7 +64,11 @@ pub(super) fn route<'a>(program: &Program, knowledge: &'a Knowledge, style: &str
     let custom = count(&|r| r.ends_with("custom_op") || r.ends_with("triton_op"));
     let defined = count(&|r| r.starts_with("torch.library") && r.ends_with("define"));
     let habit_is_library = defined > custom;
-    Ok(if func.without_grad && !habit_is_library { Route::CustomOp } else { Route::Library })
+    Ok(if func.without_grad && !habit_is_library {
+        Route::CustomOp
+    } else {
+        Route::Library
+    })
 }
 
 /// All that the text of a registration is made of.
@@ -158,7 +165,10 @@ impl Registration<'_, '_> {
 
     fn library(&self) -> (String, Option<Edit>) {
         let file = self.scope.program.file(self.scope.at.file);
-        let at = FunctionRef { file: self.scope.at.file, function: MODULE };
+        let at = FunctionRef {
+            file: self.scope.at.file,
+            function: MODULE,
+        };
         let module = Scope::new(self.scope.program, self.scope.knowledge, at);
         let is_library = |callee: ValueId| module.dotted(callee).as_deref() == Some("torch.library.Library");
         if let Some(name) = imports::library(file, self.namespace, is_library) {
@@ -182,7 +192,10 @@ impl Registration<'_, '_> {
         let (callee, arguments) = match self.route {
             Route::CustomOp => {
                 let name = format!("\"{}::{}\"", self.namespace, self.names.op);
-                ("@torch.library.custom_op".to_string(), vec![name, format!("mutates_args={}", self.list("(", ")"))])
+                (
+                    "@torch.library.custom_op".to_string(),
+                    vec![name, format!("mutates_args={}", self.list("(", ")"))],
+                )
             }
             Route::House(_, style) if style.form == Form::Decorator => {
                 let mut arguments = Vec::new();
@@ -221,12 +234,18 @@ impl Registration<'_, '_> {
                 Some(signature::exploded("", register, &arguments, indent, unit) + "\n")
             }
             Route::Library => {
-                let schema = format!("\"{op}\" + torch.library.infer_schema({implementation}, mutates_args={})", self.list("(", ")"));
+                let schema = format!(
+                    "\"{op}\" + torch.library.infer_schema({implementation}, mutates_args={})",
+                    self.list("(", ")")
+                );
                 let lines = [
                     signature::call("", &format!("{register}.define"), &[schema], indent, unit),
                     format!("{indent}{register}.impl(\"{op}\", {implementation}, \"CompositeExplicitAutograd\")"),
                     format!("{indent}{register}.impl(\"{op}\", torch.library.fallthrough_kernel, \"Autograd\")"),
-                    format!("{indent}torch.library.register_fake(\"{}::{op}\", {}, lib={register})", self.namespace, private.fake),
+                    format!(
+                        "{indent}torch.library.register_fake(\"{}::{op}\", {}, lib={register})",
+                        self.namespace, private.fake
+                    ),
                 ];
                 Some(lines.join("\n") + "\n")
             }
@@ -262,7 +281,8 @@ impl Registration<'_, '_> {
         let function = self.scope.function();
         let private = self.private();
         let named = self.names.op == self.scope.name(function.name);
-        let like = matches!((self.fake, self.route), (Some(Fake { like: Some(_), .. }), Route::House(_, style)) if style.fake_like.is_some());
+        let like =
+            matches!((self.fake, self.route), (Some(Fake { like: Some(_), .. }), Route::House(_, style)) if style.fake_like.is_some());
         let decorator = self.decorator(register, &private.fake, named).unwrap_or_default();
         let def = self.scope.source().line_start(function.header.start);
         let fake = if like { None } else { self.fake_function(&private.fake) };
@@ -298,7 +318,11 @@ impl Registration<'_, '_> {
         let decorator = self.decorator(register, &private.fake, false).unwrap_or_default();
         let like = in_place && matches!(self.fake, Some(Fake { like: Some(_), .. }));
         let fake = if like { None } else { self.fake_function(&private.fake) };
-        let before = fake.as_ref().filter(|_| in_place).map(|fake| format!("{fake}{}", self.gap())).unwrap_or_default();
+        let before = fake
+            .as_ref()
+            .filter(|_| in_place)
+            .map(|fake| format!("{fake}{}", self.gap()))
+            .unwrap_or_default();
         let above = self.above(decorators);
         if above < decorators && !before.is_empty() {
             edits.push(Edit::insert(above, before));
@@ -308,7 +332,14 @@ impl Registration<'_, '_> {
         }
         edits.push(Edit::replace(function.name_span, private.implementation.clone()));
         edits.extend(self.move_docstring());
-        let end = source.line_end(function.span.end.max(function.body_span.end).saturating_sub(1).max(function.span.start));
+        let end = source.line_end(
+            function
+                .span
+                .end
+                .max(function.body_span.end)
+                .saturating_sub(1)
+                .max(function.span.start),
+        );
         let mut text = String::new();
         if !source.text[..end as usize].ends_with(['\n', '\r']) {
             text.push('\n');
@@ -333,7 +364,9 @@ impl Registration<'_, '_> {
         let source = self.scope.source();
         let docstring = function.docstring?;
         let alone = function.body.top.len() > 1
-            && source.text[source.line_start(docstring.start) as usize..docstring.start as usize].trim().is_empty();
+            && source.text[source.line_start(docstring.start) as usize..docstring.start as usize]
+                .trim()
+                .is_empty();
         let start = source.line_start(docstring.start);
         let mut end = source.line_end(docstring.end);
         let rest = source.text[docstring.end as usize..end as usize].trim();

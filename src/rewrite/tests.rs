@@ -13,28 +13,87 @@ fn program(text: &str, specs: Vec<Spec>) -> Program {
     let source = Arc::new(Source::new("kernels/ops.py", text));
     let facts = Arc::new(extract(&source));
     assert!(facts.syntax_errors.is_empty(), "{:?}", facts.syntax_errors);
-    let file = ProgramFile { source, facts: facts.clone(), module: "kernels.ops".into(), is_package: false, vendored: false, cold: false };
-    let mut program = Program { files: vec![file], ..Program::default() };
+    let file = ProgramFile {
+        source,
+        facts: facts.clone(),
+        module: "kernels.ops".into(),
+        is_package: false,
+        vendored: false,
+        cold: false,
+    };
+    let mut program = Program {
+        files: vec![file],
+        ..Program::default()
+    };
     program.modules.insert("kernels.ops".into(), FileId(0));
     for Spec(name, mutates, shapes, without_grad) in specs {
         let (id, f) = facts.functions().find(|(_, f)| facts.name(f.qualname) == name).unwrap();
-        let function = FunctionRef { file: FileId(0), function: id };
-        let returns: Vec<ValueId> = f.body.iter().filter_map(|(_, v)| match v.op { Op::Return(v) => Some(v), _ => None }).collect();
-        let place = Place { file: FileId(0), span: Span::at(0) };
-        let mutates = mutates.iter().map(|m| {
-            let param = f.params.iter().position(|p| facts.name(p.name) == *m).unwrap() as u16;
-            Write { param, maybe_copy: None, chain: vec![] }
-        }).collect();
-        let launches = f.body.iter().filter_map(|(v, value)| match value.op {
-            Op::Call(call) if matches!(f.body.op(f.body.call(call).callee), Op::Index(..)) => {
-                Some(Launch { function, call: Some(call), value: Some(v), place, kernels: vec![], via: None })
-            }
-            _ => None,
-        }).collect();
+        let function = FunctionRef {
+            file: FileId(0),
+            function: id,
+        };
+        let returns: Vec<ValueId> = f
+            .body
+            .iter()
+            .filter_map(|(_, v)| match v.op {
+                Op::Return(v) => Some(v),
+                _ => None,
+            })
+            .collect();
+        let place = Place {
+            file: FileId(0),
+            span: Span::at(0),
+        };
+        let mutates = mutates
+            .iter()
+            .map(|m| {
+                let param = f.params.iter().position(|p| facts.name(p.name) == *m).unwrap() as u16;
+                Write {
+                    param,
+                    maybe_copy: None,
+                    chain: vec![],
+                }
+            })
+            .collect();
+        let launches = f
+            .body
+            .iter()
+            .filter_map(|(v, value)| match value.op {
+                Op::Call(call) if matches!(f.body.op(f.body.call(call).callee), Op::Index(..)) => Some(Launch {
+                    function,
+                    call: Some(call),
+                    value: Some(v),
+                    place,
+                    kernels: vec![],
+                    via: None,
+                }),
+                _ => None,
+            })
+            .collect();
         program.functions.push(Func {
-            function, launches, registration: Registration::No, op: None, inline: None, mutates, mutates_state: vec![], unresolved: vec![],
-            returns: shapes.into_iter().enumerate().map(|(i, shape)| ReturnPath { span: Span::at(0), value: returns.get(i).copied(), shape }).collect(),
-            returns_alias_of: vec![], schema: Ok(String::new()), hot: false, cold: false, callers: vec![], without_grad,
+            function,
+            launches,
+            registration: Registration::No,
+            op: None,
+            inline: None,
+            mutates,
+            mutates_state: vec![],
+            unresolved: vec![],
+            returns: shapes
+                .into_iter()
+                .enumerate()
+                .map(|(i, shape)| ReturnPath {
+                    span: Span::at(0),
+                    value: returns.get(i).copied(),
+                    shape,
+                })
+                .collect(),
+            returns_alias_of: vec![],
+            schema: Ok(String::new()),
+            hot: false,
+            cold: false,
+            callers: vec![],
+            without_grad,
         });
     }
     let _ = MODULE;
@@ -43,7 +102,10 @@ fn program(text: &str, specs: Vec<Spec>) -> Program {
 
 fn fixed(program: &Program, style: &str) -> String {
     let knowledge = Knowledge::with_overlays(&[("vllm.toml", VLLM), ("sglang.toml", SGLANG)]).unwrap();
-    let options = Options { style: style.into(), ..Options::default() };
+    let options = Options {
+        style: style.into(),
+        ..Options::default()
+    };
     let rewrite = Rewrite::new(program, &knowledge, &options);
     let mut edits = Vec::new();
     let mut notes = String::new();
@@ -153,8 +215,22 @@ fn one() -> ReturnShape {
 fn show() {
     let specs = vec![
         Spec("soft_clip", &[], vec![one(), one()], true),
-        Spec("pair", &[], vec![ReturnShape::Tuple(vec![Returned::Fresh(0), Returned::Fresh(1)])], true),
-        Spec("scale_", &["out"], vec![ReturnShape::One(Returned::Alias { params: vec![1], or_fresh: true, maybe: false })], true),
+        Spec(
+            "pair",
+            &[],
+            vec![ReturnShape::Tuple(vec![Returned::Fresh(0), Returned::Fresh(1)])],
+            true,
+        ),
+        Spec(
+            "scale_",
+            &["out"],
+            vec![ReturnShape::One(Returned::Alias {
+                params: vec![1],
+                or_fresh: true,
+                maybe: false,
+            })],
+            true,
+        ),
         Spec("tail", &["x"], vec![ReturnShape::None], true),
     ];
     let program = program(FRESH, specs);

@@ -19,7 +19,9 @@ pub static RULE: Rule = Rule {
 fn check(cx: &mut Context) {
     let rewrite = Rewrite::new(cx.program, cx.knowledge, cx.rewrite);
     for (i, func) in cx.program.functions.iter().enumerate() {
-        let Some(inline) = func.inline.filter(|_| bypasses(func)) else { continue };
+        let Some(inline) = func.inline.filter(|_| bypasses(func)) else {
+            continue;
+        };
         let name = cx.program.qualname(func.function);
         let message = format!("`{name}` {} in {}", launches(cx.program, func), place_of(inline));
         let mut finding = finding(&RULE, cx.program, func, &rewrite, i, message);
@@ -42,13 +44,28 @@ fn place_of(inline: Inline) -> &'static str {
 
 /// A launch that runs when the module is imported.
 fn loose(program: &Program, launch: &Launch) -> Finding {
-    let kernels = launch.kernels.iter().map(|&k| format!("`{}`", program.function_name(program.kernel(k).function)));
+    let kernels = launch
+        .kernels
+        .iter()
+        .map(|&k| format!("`{}`", program.function_name(program.kernel(k).function)));
     let kernels: Vec<String> = kernels.collect();
-    let what = if kernels.is_empty() { "a kernel".to_string() } else { kernels.join(", ") };
+    let what = if kernels.is_empty() {
+        "a kernel".to_string()
+    } else {
+        kernels.join(", ")
+    };
     Finding {
         rule: RULE.name,
-        level: if program.file(launch.place.file).cold { Level::Note } else { RULE.level },
-        certainty: if launch.kernels.is_empty() { Certainty::Likely } else { Certainty::Certain },
+        level: if program.file(launch.place.file).cold {
+            Level::Note
+        } else {
+            RULE.level
+        },
+        certainty: if launch.kernels.is_empty() {
+            Certainty::Likely
+        } else {
+            Certainty::Certain
+        },
         message: format!("{what} is launched in the body of a module or class"),
         help: Some("move the launch into a function, which can be registered as an op".to_string()),
         place: launch.place,

@@ -1,7 +1,10 @@
 //! The rules: one file each, one page each.
 
+mod inline_launch;
 mod syntax_error;
+mod unregistered_launcher;
 mod unused_ignore;
+mod write_to_maybe_copy;
 
 use crate::finding::{Finding, Level};
 use crate::knowledge::Knowledge;
@@ -38,6 +41,11 @@ pub struct Context<'a> {
 
 /// Every rule, in the order of the documentation.
 pub static ALL: &[&Rule] = &[
+    // registration
+    &unregistered_launcher::RULE,
+    &inline_launch::RULE,
+    // mutation
+    &write_to_maybe_copy::RULE,
     // meta
     &syntax_error::RULE,
     &unused_ignore::RULE,

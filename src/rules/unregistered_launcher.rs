@@ -41,7 +41,11 @@ pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewri
     let fix = rewrite.register(index);
     Finding {
         rule: rule.name,
-        level: if func.cold || func.registration == Registration::Recorded { Level::Note } else { rule.level },
+        level: if func.cold || func.registration == Registration::Recorded {
+            Level::Note
+        } else {
+            rule.level
+        },
         certainty: if known { Certainty::Certain } else { Certainty::Likely },
         message,
         help: help(&assessment),
@@ -56,7 +60,12 @@ pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewri
 
 /// ``launches `a` ``, or all that it launches.
 pub(super) fn launches(program: &Program, func: &Func) -> String {
-    let mut kernels: Vec<&str> = func.launches.iter().flat_map(|l| &l.kernels).map(|&k| program.function_name(program.kernel(k).function)).collect();
+    let mut kernels: Vec<&str> = func
+        .launches
+        .iter()
+        .flat_map(|l| &l.kernels)
+        .map(|&k| program.function_name(program.kernel(k).function))
+        .collect();
     kernels.sort_unstable();
     kernels.dedup();
     match kernels.as_slice() {
@@ -69,7 +78,12 @@ pub(super) fn launches(program: &Program, func: &Func) -> String {
 
 fn writes(program: &Program, func: &Func) -> String {
     let name = |param: u16| format!("`{}`", program.param_name(func.function, param));
-    let written: Vec<String> = func.mutates.iter().map(|w| name(w.param)).chain(func.mutates_state.iter().map(|s| format!("`{s}`"))).collect();
+    let written: Vec<String> = func
+        .mutates
+        .iter()
+        .map(|w| name(w.param))
+        .chain(func.mutates_state.iter().map(|s| format!("`{s}`")))
+        .collect();
     let unknown: Vec<String> = func.unresolved.iter().map(|u| name(u.0)).collect();
     match (written.is_empty(), unknown.is_empty()) {
         (true, true) => "writes none of its arguments".to_string(),
@@ -86,8 +100,14 @@ pub(super) fn labels(program: &Program, func: &Func) -> Vec<Label> {
     }
     let Some(launch) = func.launches.first() else { return Vec::new() };
     let kernel = launch.kernels.first().map(|&k| program.kernel(k).function);
-    let here = Label { place: launch.place, message: launched(program, launch) };
-    let there = kernel.map(|kernel| Label { place: program.name_place(kernel), message: "the kernel".to_string() });
+    let here = Label {
+        place: launch.place,
+        message: launched(program, launch),
+    };
+    let there = kernel.map(|kernel| Label {
+        place: program.name_place(kernel),
+        message: "the kernel".to_string(),
+    });
     std::iter::once(here).chain(there).collect()
 }
 
@@ -100,7 +120,10 @@ fn launched(program: &Program, launch: &Launch) -> String {
 
 /// At most four steps of a proof: the first, and the last three.
 pub(super) fn chain(write: &Write) -> Vec<Label> {
-    let label = |step: &crate::program::Step| Label { place: step.place, message: step.what.clone() };
+    let label = |step: &crate::program::Step| Label {
+        place: step.place,
+        message: step.what.clone(),
+    };
     let steps = &write.chain;
     if steps.len() <= 4 {
         return steps.iter().map(label).collect();
@@ -114,14 +137,20 @@ fn help(assessment: &Assessment) -> Option<String> {
     }
     let mutates = match assessment.mutates.as_slice() {
         [] => "which mutates nothing".to_string(),
-        names => format!("which mutates {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        names => format!(
+            "which mutates {}",
+            names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+        ),
     };
     let how = match assessment.safety {
         Safety::Safe => ": `--fix` does it",
         Safety::Unsafe => ": `--fix --unsafe` does it",
         Safety::Shown => "",
     };
-    Some(format!("register it as the op `{}`, {mutates} (style `{}`){how}", assessment.op, assessment.style))
+    Some(format!(
+        "register it as the op `{}`, {mutates} (style `{}`){how}",
+        assessment.op, assessment.style
+    ))
 }
 
 fn notes(func: &Func, fix: &Fix) -> Vec<String> {

@@ -29,7 +29,10 @@ fn check(cx: &mut Context) {
         }
         let name = cx.program.qualname(func.function);
         for (place, writes) in by_place {
-            let params: Vec<String> = writes.iter().map(|w| format!("`{}`", cx.program.param_name(func.function, w.param))).collect();
+            let params: Vec<String> = writes
+                .iter()
+                .map(|w| format!("`{}`", cx.program.param_name(func.function, w.param)))
+                .collect();
             let params = params.join(", ");
             cx.findings.push(Finding {
                 rule: RULE.name,
