@@ -51,6 +51,18 @@ pub struct Assessment {
     pub mutates: Vec<String>,
 }
 
+impl Assessment {
+    fn blocked(reasons: Vec<String>) -> Self {
+        Self {
+            safety: Safety::Shown,
+            reasons,
+            style: String::new(),
+            op: String::new(),
+            mutates: Vec::new(),
+        }
+    }
+}
+
 /// What several fixes of one project share.
 pub struct Rewrite<'a> {
     program: &'a Program,
@@ -58,6 +70,7 @@ pub struct Rewrite<'a> {
     options: &'a Options,
     names: names::OpNames,
     calls: Calls<'a>,
+    loading: safety::Loading<'a>,
 }
 
 /// The launches and the calls of launchers, by place.
@@ -127,44 +140,33 @@ impl<'a> Rewrite<'a> {
             options,
             names,
             calls: Calls::new(program),
+            loading: safety::Loading::new(program),
         }
     }
 
     /// What a fix of a launcher would be: [`Program::functions`] by index.
     pub fn assess(&self, func: usize) -> Assessment {
         match self.plan(func) {
-            Err(reasons) => Assessment {
-                safety: Safety::Shown,
-                reasons,
-                style: String::new(),
-                op: String::new(),
-                mutates: Vec::new(),
-            },
-            Ok(plan) => Assessment {
-                safety: self.safety(&plan),
-                reasons: self.reasons(&plan),
-                style: plan.route.name().to_string(),
-                op: format!("{}::{}", plan.namespace, plan.names.op),
-                mutates: plan.mutated,
-            },
+            Err(reasons) => Assessment::blocked(reasons),
+            Ok(plan) => self.assessment(&plan),
         }
     }
 
     /// Registers a launcher as an op: [`Program::functions`] by index.
-    pub fn register(&self, func: usize) -> Fix {
+    pub fn register(&self, func: usize) -> (Assessment, Fix) {
         let function = self.program.functions[func].function;
         let name = self.program.function_name(function);
         let plan = match self.plan(func) {
             Ok(plan) => plan,
             Err(reasons) => {
-                let title = format!("register `{name}` as an op");
-                return Fix {
-                    title,
+                let fix = Fix {
+                    title: format!("register `{name}` as an op"),
                     safety: Safety::Shown,
-                    reasons,
+                    reasons: reasons.clone(),
                     edits: Vec::new(),
                     claims: Vec::new(),
                 };
+                return (Assessment::blocked(reasons), fix);
             }
         };
         let registration = styles::Registration {
@@ -176,12 +178,24 @@ impl<'a> Rewrite<'a> {
             split: &plan.split,
             fake: plan.fake.as_ref(),
         };
-        Fix {
-            title: format!("register `{name}` as `{}::{}`", plan.namespace, plan.names.op),
-            safety: self.safety(&plan),
-            reasons: self.reasons(&plan),
+        let assessment = self.assessment(&plan);
+        let fix = Fix {
+            title: format!("register `{name}` as `{}`", assessment.op),
+            safety: assessment.safety,
+            reasons: assessment.reasons.clone(),
             edits: registration.edits().into_iter().map(|edit| (function.file, edit)).collect(),
             claims: vec![(function.file, self.program.function(function).span)],
+        };
+        (assessment, fix)
+    }
+
+    fn assessment(&self, plan: &Plan) -> Assessment {
+        Assessment {
+            safety: self.safety(plan),
+            reasons: self.reasons(plan),
+            style: plan.route.name().to_string(),
+            op: format!("{}::{}", plan.namespace, plan.names.op),
+            mutates: plan.mutated.clone(),
         }
     }
 
@@ -241,7 +255,7 @@ impl<'a> Rewrite<'a> {
         let namespace = self.namespace(&scope, &route);
         let names = self.names.choose(self.program, func, &namespace);
         if let Route::House(_, style) = route
-            && safety::closes_cycle(self.program, func.function.file, &style.module)
+            && self.loading.closes_cycle(func.function.file, &style.module)
         {
             reasons
                 .blockers
@@ -315,5 +329,5 @@ pub fn assess(program: &Program, knowledge: &Knowledge, options: &Options, func:
 
 /// The fix of one launcher. For several, share a [`Rewrite`].
 pub fn register(program: &Program, knowledge: &Knowledge, options: &Options, func: usize) -> Fix {
-    Rewrite::new(program, knowledge, options).register(func)
+    Rewrite::new(program, knowledge, options).register(func).1
 }

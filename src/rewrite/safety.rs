@@ -7,7 +7,9 @@ use super::styles::Route;
 use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, MODULE, Op, ParamKind, StatementKind, ValueId};
 use crate::program::{Func, Inline, Program, RefusalKind};
 use crate::source::FileId;
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Reasons, in two grades.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -227,10 +229,10 @@ fn late_annotations(scope: &Scope) -> Vec<String> {
     let mut late = BTreeSet::new();
     for annotation in lazy {
         let text = scope.text(annotation.span);
-        for (name, value) in &facts.module().bindings {
+        for (name, values) in &facts.module().assigned {
             let word = facts.name(*name);
-            let place = facts.module().body.value(*value).span;
-            if place.start > function.span.start && super::slice::mentions(text, word) {
+            let later = |v: &ValueId| facts.module().body.value(*v).span.start > function.span.start;
+            if values.iter().all(later) && super::slice::mentions(text, word) {
                 late.insert(format!("the annotation `{text}` names `{word}`, which is defined later"));
             }
         }
@@ -291,28 +293,42 @@ fn is_imported(program: &Program, file: FileId) -> bool {
     files.into_iter().any(names)
 }
 
-/// Whether importing module `target` at the top of `from` closes a circle of imports that is not there yet.
-pub(super) fn closes_cycle(program: &Program, from: FileId, target: &str) -> bool {
-    let Some(&start) = program.modules.get(target) else { return false };
-    if start == from {
-        return true;
-    }
-    if loads(program, from).contains(&start) {
-        return false;
-    }
-    let mut seen = BTreeSet::from([start]);
-    let mut todo = vec![start];
-    while let Some(file) = todo.pop() {
-        for next in loads(program, file) {
-            if next == from {
-                return true;
-            }
-            if seen.insert(next) {
-                todo.push(next);
-            }
+/// Which modules load which when they are imported, looked up once.
+pub(super) struct Loading<'a> {
+    program: &'a Program,
+    reached: RefCell<BTreeMap<FileId, Rc<BTreeSet<FileId>>>>,
+}
+
+impl<'a> Loading<'a> {
+    pub(super) fn new(program: &'a Program) -> Self {
+        Self {
+            program,
+            reached: RefCell::default(),
         }
     }
-    false
+
+    /// Whether importing module `target` at the top of `from` closes a circle of imports that is not there yet.
+    pub(super) fn closes_cycle(&self, from: FileId, target: &str) -> bool {
+        let Some(&start) = self.program.modules.get(target) else {
+            return false;
+        };
+        start == from || (self.reached(start).contains(&from) && !loads(self.program, from).contains(&start))
+    }
+
+    /// All modules that importing `start` loads.
+    fn reached(&self, start: FileId) -> Rc<BTreeSet<FileId>> {
+        if let Some(known) = self.reached.borrow().get(&start) {
+            return Rc::clone(known);
+        }
+        let mut seen = BTreeSet::from([start]);
+        let mut todo = vec![start];
+        while let Some(file) = todo.pop() {
+            todo.extend(loads(self.program, file).into_iter().filter(|&next| seen.insert(next)));
+        }
+        let seen = Rc::new(seen);
+        self.reached.borrow_mut().insert(start, Rc::clone(&seen));
+        seen
+    }
 }
 
 /// Modules that a module's own top-level statements load. Its parent packages are loaded before it runs, and do not count.

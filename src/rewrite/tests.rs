@@ -110,7 +110,7 @@ fn fixed(program: &Program, style: &str) -> String {
     let mut edits = Vec::new();
     let mut notes = String::new();
     for i in 0..program.functions.len() {
-        let fix = rewrite.register(i);
+        let fix = rewrite.register(i).1;
         notes.push_str(&format!("# {} [{:?}] {:?}\n", fix.title, fix.safety, fix.reasons));
         edits.extend(fix.edits.into_iter().map(|e| e.1));
     }

@@ -37,8 +37,7 @@ pub(super) fn bypasses(func: &Func) -> bool {
 /// What a launching function gets told.
 pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewrite: &Rewrite, index: usize, message: String) -> Finding {
     let known = func.launches.iter().any(|launch| !launch.kernels.is_empty());
-    let assessment = rewrite.assess(index);
-    let fix = rewrite.register(index);
+    let (assessment, fix) = rewrite.register(index);
     Finding {
         rule: rule.name,
         level: if func.cold || func.registration == Registration::Recorded {
