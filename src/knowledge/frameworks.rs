@@ -155,6 +155,16 @@ pub struct Register {
     pub disabled: bool,
     /// What the decorated name becomes.
     pub yields: Yields,
+    /// A name that is taken is kept, silently: the second registration does nothing.
+    pub guarded: bool,
+    /// A dict whose keys name parameters that are no part of the schema (`computed_args`).
+    pub dropped: Argument,
+    /// Cut from the front of the function's name when that names the op.
+    pub strip_prefix: Option<String>,
+    /// The dispatch key where the argument is absent.
+    pub default_key: Option<String>,
+    /// The decorated body does not run: native code does, and cannot be seen.
+    pub native: bool,
 }
 
 /// How a launch without launch syntax hands its arguments over.
@@ -185,6 +195,11 @@ pub struct Launcher {
     pub class_attribute: Option<String>,
     /// How arguments are handed over.
     pub passes: Passes,
+    /// For [`Passes::GridAndDict`]: how the function's own parameters name kernel parameters, first fit first. `{}` is the
+    /// parameter's name, `{upper}` the name in capitals. Empty: by the same name only.
+    pub names: Vec<String>,
+    /// A key of the returned dict that holds another kernel instead.
+    pub kernel_key: Option<String>,
 }
 
 /// What a decorator does to the function under it.
@@ -212,6 +227,8 @@ pub struct Decorator {
     pub name: String,
     /// What it does.
     pub does: Decorates,
+    /// For [`Decorates::CopiesArguments`]: an argument that names parameters left alone (`True`: all of them).
+    pub skips: Argument,
 }
 
 /// A function with known effects.
