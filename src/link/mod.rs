@@ -1,6 +1,7 @@
 //! Facts of all files in, [`Program`] out: the only place that sees the whole project.
 
 pub(crate) mod conditions;
+mod kernels;
 mod modules;
 mod resolve;
 
@@ -20,8 +21,11 @@ pub struct Options {
 
 /// Links the project. `files` are sorted by path.
 pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -> Program {
-    let _ = (knowledge, options);
+    let _ = options;
+    let modules = modules::Modules::new(&files);
+    let kernels = kernels::kernels(&resolve::Resolver::new(&files, &modules), knowledge);
     Program {
+        kernels: kernels.into_iter().map(|(kernel, _)| kernel).collect(),
         files,
         ..Program::default()
     }
