@@ -305,6 +305,16 @@ impl Binding {
         }
     }
 
+    /// The value in the caller's words.
+    pub(crate) fn substitute(&self, binding: &dyn Fn(u16) -> Binding) -> Self {
+        match self {
+            Self::Term(t) => Self::of(t, binding),
+            Self::Condition(c) => Self::Condition(c.substitute(binding)),
+            Self::NotNone | Self::Unknown => self.clone(),
+            Self::Choice(c, yes, no) => Self::choose(c.substitute(binding), yes.substitute(binding), no.substitute(binding)),
+        }
+    }
+
     /// `bool(self)`
     pub(crate) fn truthy(&self) -> Condition {
         match self {

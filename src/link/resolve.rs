@@ -110,6 +110,22 @@ impl<'a> Resolver<'a> {
         index.get(text).copied()
     }
 
+    /// The plain name by which a value is spoken of, without looking it up: `f` of `f`, `m.f`, an import of `f`, a `def f` above.
+    pub(crate) fn spoken(&self, at: FunctionRef, value: ValueId) -> Option<&'a str> {
+        let facts = self.facts(at.file);
+        let name = match self.body(at).op(value) {
+            Op::Free(name) | Op::Attr(_, name) => name,
+            Op::Import(import) => {
+                let import = &facts.imports[import.index()];
+                import.member.unwrap_or(import.bound)
+            }
+            Op::Function(f) => facts.function(f).name,
+            Op::Call(call) => facts.function(self.body(at).call(call).decorates?).name,
+            _ => return None,
+        };
+        Some(facts.name(name))
+    }
+
     /// The body that holds a function's decorators, defaults and annotations.
     pub(crate) fn parent(&self, f: FunctionRef) -> FunctionRef {
         FunctionRef {

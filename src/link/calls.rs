@@ -1,0 +1,116 @@
+//! Who calls a function: every mention of it in the project, resolved.
+
+use super::host::Host;
+use crate::facts::{MODULE, Name, Op, ValueId};
+use crate::program::{Caller, FunctionRef};
+use crate::source::{FileId, Place};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Callers of callers are looked for this many steps out.
+const ROUNDS: usize = 8;
+
+/// Calls and mentions of the functions, of the functions that these stand in, and so on. Each list is sorted by place.
+pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef]) -> FxHashMap<FunctionRef, Vec<Caller>> {
+    let mut known: FxHashMap<FunctionRef, Vec<Caller>> = FxHashMap::default();
+    let mut wanted: FxHashSet<FunctionRef> = functions.iter().copied().collect();
+    for _ in 0..ROUNDS {
+        if wanted.is_empty() {
+            break;
+        }
+        let mut found = mentions(host, &wanted);
+        let mut next: FxHashSet<FunctionRef> = FxHashSet::default();
+        let mut asked: Vec<FunctionRef> = wanted.iter().copied().collect();
+        asked.sort_unstable();
+        for f in asked {
+            let mut callers = found.remove(&f).unwrap_or_default();
+            callers.sort_by_key(|c| (c.place, c.function));
+            next.extend(callers.iter().map(|c| c.function).filter(|c| c.function != MODULE));
+            known.insert(f, callers);
+        }
+        next.retain(|f| !known.contains_key(f));
+        wanted = next;
+    }
+    known
+}
+
+fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<FunctionRef, Vec<Caller>> {
+    let resolver = host.resolver;
+    let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
+    let per_file: Vec<Vec<(FunctionRef, Caller)>> =
+        (0..resolver.files.len()).into_par_iter().map(|i| in_file(host, FileId(i as u32), &names, wanted)).collect();
+    let mut found: FxHashMap<FunctionRef, Vec<Caller>> = FxHashMap::default();
+    for (f, caller) in per_file.into_iter().flatten() {
+        found.entry(f).or_default().push(caller);
+    }
+    found
+}
+
+fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {
+    let facts = host.resolver.facts(file);
+    let here: FxHashSet<Name> = facts.names.iter().enumerate().filter(|(_, n)| names.contains(&***n)).map(|(i, _)| Name(i as u32)).collect();
+    let mut out = Vec::new();
+    if here.is_empty() {
+        return out;
+    }
+    let renamed: FxHashSet<Name> = facts.imports.iter().filter(|i| i.member.is_some_and(|m| here.contains(&m))).map(|i| i.bound).collect();
+    for (id, function) in facts.functions() {
+        let at = FunctionRef { file, function: id };
+        let body = &function.body;
+        let named = |v: ValueId| match body.op(v) {
+            Op::Free(n) => here.contains(&n) || renamed.contains(&n),
+            Op::Attr(_, n) => here.contains(&n),
+            Op::Import(i) => facts.imports[i.index()].member.is_some_and(|m| here.contains(&m)),
+            Op::Function(f) => here.contains(&facts.function(f).name),
+            Op::Call(c) => body.call(c).decorates.is_some_and(|f| here.contains(&facts.function(f).name)),
+            _ => false,
+        };
+        let targets = |v: ValueId| -> Vec<FunctionRef> {
+            let mut found = host.resolver.functions(at, v);
+            found.retain(|f| wanted.contains(f));
+            found
+        };
+        let mut called: FxHashSet<ValueId> = FxHashSet::default();
+        for (value, v) in body.iter() {
+            let Op::Call(call_id) = v.op else { continue };
+            let call = body.call(call_id);
+            if call.decorates.is_some() {
+                called.extend(call.args.iter().map(|a| a.value));
+                continue;
+            }
+            let place = Place { file, span: body.value(value).span };
+            if named(call.callee) {
+                called.insert(call.callee);
+                for f in targets(call.callee) {
+                    out.push((f, Caller { function: at, call: Some(call_id), place }));
+                }
+            }
+            let mut registers = None;
+            for arg in call.args.iter().filter(|a| named(a.value)) {
+                let registers = *registers.get_or_insert_with(|| is_registrar(host, at, call.callee));
+                called.insert(arg.value);
+                if !registers {
+                    let place = Place { file, span: arg.span };
+                    out.extend(targets(arg.value).into_iter().map(|f| (f, Caller { function: at, call: None, place })));
+                }
+            }
+        }
+        for (value, v) in body.iter() {
+            if matches!(v.op, Op::Free(_) | Op::Attr(..)) && !called.contains(&value) && named(value) {
+                let place = Place { file, span: v.span };
+                out.extend(targets(value).into_iter().map(|f| (f, Caller { function: at, call: None, place })));
+            }
+        }
+    }
+    out
+}
+
+fn is_registrar(host: &Host<'_>, at: FunctionRef, callee: ValueId) -> bool {
+    let mut names = host.resolver.dotted(at, callee);
+    // `op.register_fake(f)`, and a decorator factory applied by hand.
+    if let Op::Call(inner) = host.resolver.body(at).op(callee) {
+        names.extend(host.resolver.dotted(at, host.resolver.body(at).call(inner).callee));
+    }
+    names.iter().any(|n| host.registry.registrar(n).is_some() || n.ends_with("infer_schema"))
+        || matches!(host.resolver.body(at).op(callee), Op::Attr(_, n) if host.resolver.text(at.file, n).starts_with("register_"))
+}

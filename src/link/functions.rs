@@ -1,0 +1,432 @@
+//! Puts together what is known of each function of interest.
+
+use super::calls;
+use super::conditions::{Condition, contradicts};
+use super::host::{Abs, Host, Root, Summary};
+use super::launches::Candidates;
+use super::resolve::ClassRef;
+use super::types::{Kind, param_kind};
+use super::Options;
+use crate::facts::{FunctionKind, MODULE, Op as Code};
+use crate::knowledge::frameworks::Decorates;
+use crate::program::{Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, Write};
+use crate::source::Place;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Functions of interest, sorted by place, and the launches that belong to none.
+#[derive(Debug)]
+pub(crate) struct Linked {
+    pub(crate) functions: Vec<Func>,
+    pub(crate) loose: Vec<Launch>,
+}
+
+/// Runs the candidates and keeps those that matter.
+pub(crate) fn assemble(host: &Host<'_>, options: &Options, kernels: &FxHashMap<FunctionRef, KernelId>, candidates: Candidates, ops: &[Op]) -> Linked {
+    let mut implements: FxHashMap<FunctionRef, OpId> = FxHashMap::default();
+    for (i, op) in ops.iter().enumerate() {
+        if let Some(f) = op.implementation {
+            let slot = implements.entry(f).or_insert(OpId(i as u32));
+            if ops[slot.0 as usize].disabled && !op.disabled {
+                *slot = OpId(i as u32);
+            }
+        }
+    }
+    let run: Vec<(FunctionRef, Option<Arc<Summary>>)> = candidates.functions.par_iter().map(|&f| (f, host.summary(f))).collect();
+    let run: Vec<(FunctionRef, Option<Arc<Summary>>)> =
+        run.into_iter().filter(|(f, s)| implements.contains_key(f) || s.as_ref().is_none_or(|s| !s.launches.is_empty())).collect();
+    let names: Vec<FunctionRef> = run.iter().map(|(f, _)| *f).collect();
+    let callers = calls::callers(host, &names);
+    let standing = Standing::new(host, options, &callers, &implements, ops);
+    let functions: Vec<Func> = run
+        .into_par_iter()
+        .map(|(f, summary)| {
+            let mut func = describe(host, kernels, f, summary.as_deref());
+            standing.place(f, &mut func);
+            func
+        })
+        .collect();
+    let loose = candidates
+        .loose
+        .into_iter()
+        .map(|(f, value, launched)| Launch {
+            function: f,
+            call: match host.resolver.body(f).op(value) {
+                Code::Call(call) => Some(call),
+                _ => None,
+            },
+            value: Some(value),
+            place: Place { file: f.file, span: host.resolver.body(f).value(value).span },
+            kernels: launched.iter().map(|k| kernels[k]).collect(),
+            via: None,
+        })
+        .collect();
+    Linked { functions, loose }
+}
+
+fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: FunctionRef, summary: Option<&Summary>) -> Func {
+    let resolver = host.resolver;
+    let function = resolver.function(f);
+    let kinds: Vec<Kind> = (0..function.params.len()).map(|i| param_kind(resolver, f, i as u16)).collect();
+    let mut func = Func {
+        function: f,
+        launches: Vec::new(),
+        registration: Registration::No,
+        op: None,
+        inline: inline(host, f),
+        mutates: Vec::new(),
+        mutates_state: Vec::new(),
+        unresolved: Vec::new(),
+        returns: Vec::new(),
+        returns_alias_of: Vec::new(),
+        schema: Err(Vec::new()),
+        hot: false,
+        cold: resolver.files[f.file.index()].cold,
+        callers: Vec::new(),
+        without_grad: false,
+    };
+    let may_hold_tensor = |i: usize| matches!(kinds[i], Kind::Tensor | Kind::Tensors | Kind::Unknown);
+    let Some(summary) = summary else {
+        let all = (0..kinds.len()).filter(|&i| may_hold_tensor(i));
+        func.unresolved = all.map(|i| (i as u16, "the function is too large to follow".to_owned())).collect();
+        return func;
+    };
+    func.launches = summary
+        .launches
+        .iter()
+        .map(|l| Launch {
+            function: f,
+            call: l.call,
+            value: l.value,
+            place: Place { file: f.file, span: l.span },
+            kernels: l.kernels.iter().filter_map(|k| kernels.get(k).copied()).collect(),
+            via: l.via,
+        })
+        .collect();
+    for effect in &summary.effects {
+        let param = match &effect.root {
+            Root::Param(p) | Root::Part(p, _) => *p,
+            Root::State(path) => {
+                if effect.unknown.is_none() {
+                    func.mutates_state.push(path.to_string());
+                }
+                continue;
+            }
+            Root::Capture(name) => {
+                if effect.unknown.is_none() {
+                    func.mutates_state.push(resolver.text(f.file, *name).to_owned());
+                }
+                continue;
+            }
+            Root::Fresh(..) => continue,
+        };
+        match &effect.unknown {
+            None => func.mutates.push(Write { param, maybe_copy: effect.maybe, chain: effect.chain.clone() }),
+            Some(reason) if may_hold_tensor(param as usize) => func.unresolved.push((param, reason.to_string())),
+            Some(_) => {}
+        }
+    }
+    func.mutates.sort_by_key(|w| (w.param, w.maybe_copy.is_some()));
+    func.mutates.dedup_by_key(|w| w.param);
+    func.mutates_state.sort();
+    func.mutates_state.dedup();
+    func.unresolved.retain(|(p, _)| !func.mutates.iter().any(|w| w.param == *p));
+    func.unresolved.sort();
+    func.unresolved.dedup_by_key(|(p, _)| *p);
+    let mut numbers: Vec<Root> = Vec::new();
+    let mut alias_of: FxHashSet<u16> = FxHashSet::default();
+    for r in &summary.returns {
+        if contradicts(&[&r.when]) {
+            continue;
+        }
+        let shape = shape_of(host, f, r.value, &r.abs, &r.when, &mut numbers);
+        params_of(&r.abs, &r.when, &mut alias_of, &|p| may_hold_tensor(p as usize));
+        func.returns.push(ReturnPath { span: r.span, value: r.value, shape });
+    }
+    func.returns_alias_of = alias_of.into_iter().collect();
+    func.returns_alias_of.sort_unstable();
+    func
+}
+
+fn params_of(abs: &Abs, when: &Condition, into: &mut FxHashSet<u16>, tensor: &dyn Fn(u16) -> bool) {
+    for alias in &abs.aliases {
+        if let Root::Param(p) | Root::Part(p, _) = alias.root
+            && tensor(p)
+            && alias.known
+            && !contradicts(&[&alias.when, when])
+        {
+            into.insert(p);
+        }
+    }
+}
+
+fn shape_of(host: &Host<'_>, f: FunctionRef, value: Option<crate::facts::ValueId>, abs: &Abs, when: &Condition, numbers: &mut Vec<Root>) -> ReturnShape {
+    if abs.none || value.is_none() {
+        return ReturnShape::None;
+    }
+    let body = host.resolver.body(f);
+    if let Some(parts) = &abs.parts {
+        return ReturnShape::Tuple(parts.iter().map(|p| returned(host, f, p, when, numbers)).collect());
+    }
+    match value.map(|v| body.op(v)) {
+        Some(Code::Tuple(_) | Code::List(_)) => ReturnShape::Unknown,
+        _ => match returned(host, f, abs, when, numbers) {
+            Returned::Unknown => ReturnShape::Unknown,
+            one => ReturnShape::One(one),
+        },
+    }
+}
+
+fn returned(host: &Host<'_>, f: FunctionRef, abs: &Abs, when: &Condition, numbers: &mut Vec<Root>) -> Returned {
+    let live: Vec<_> = abs.aliases.iter().filter(|a| !contradicts(&[&a.when, when])).collect();
+    if abs.none {
+        return Returned::None;
+    }
+    if abs.parts.is_some() {
+        return Returned::Unknown;
+    }
+    let Some(first) = live.first() else { return Returned::Scalar };
+    if live.iter().any(|a| !a.known) {
+        return Returned::Unknown;
+    }
+    let mut params: Vec<u16> = live.iter().filter_map(|a| if let Root::Param(p) | Root::Part(p, _) = a.root { Some(p) } else { None }).collect();
+    params.dedup();
+    if !params.is_empty() {
+        let or_fresh = live.iter().any(|a| matches!(a.root, Root::Fresh(..)));
+        return Returned::Alias { params, or_fresh, maybe: live.iter().any(|a| a.maybe.is_some()) };
+    }
+    if let Some(state) = live.iter().find_map(|a| match &a.root {
+        Root::State(path) => Some(path.to_string()),
+        Root::Capture(name) => Some(host.resolver.text(f.file, *name).to_owned()),
+        Root::Param(_) | Root::Part(..) | Root::Fresh(..) => None,
+    }) {
+        return Returned::State(state);
+    }
+    let number = numbers.iter().position(|r| *r == first.root).unwrap_or_else(|| {
+        numbers.push(first.root.clone());
+        numbers.len() - 1
+    });
+    Returned::Fresh(number as u32)
+}
+
+fn inline(host: &Host<'_>, f: FunctionRef) -> Option<Inline> {
+    let resolver = host.resolver;
+    let function = resolver.function(f);
+    if let Some(class) = function.class {
+        let class = ClassRef { file: f.file, class };
+        return Some(if is_autograd(host, class) { Inline::Autograd } else { Inline::Method });
+    }
+    match resolver.function(resolver.parent(f)).kind {
+        FunctionKind::Module => None,
+        FunctionKind::Class => Some(Inline::Method),
+        FunctionKind::Def | FunctionKind::AsyncDef | FunctionKind::Lambda => Some(Inline::Closure),
+    }
+}
+
+fn is_autograd(host: &Host<'_>, class: ClassRef) -> bool {
+    host.resolver.derives_from(class, |b| b == "torch.autograd.Function" || b == "torch.autograd.function.Function" || b == "torch.autograd.function.InplaceFunction")
+}
+
+/// How functions stand to the dispatcher, to hot and cold code and to autograd: questions over the callers.
+struct Standing<'s, 'a> {
+    host: &'s Host<'a>,
+    options: &'s Options,
+    callers: &'s FxHashMap<FunctionRef, Vec<Caller>>,
+    implements: &'s FxHashMap<FunctionRef, OpId>,
+    ops: &'s [Op],
+    inference_only: Vec<String>,
+    exported: FxHashSet<FunctionRef>,
+}
+
+impl<'s, 'a> Standing<'s, 'a> {
+    fn new(
+        host: &'s Host<'a>,
+        options: &'s Options,
+        callers: &'s FxHashMap<FunctionRef, Vec<Caller>>,
+        implements: &'s FxHashMap<FunctionRef, OpId>,
+        ops: &'s [Op],
+    ) -> Self {
+        let frameworks = host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
+        let inference_only = frameworks.chain(options.inference_only.iter().cloned()).collect();
+        Self { host, options, callers, implements, ops, inference_only, exported: exported(host, callers) }
+    }
+
+    fn place(&self, f: FunctionRef, func: &mut Func) {
+        func.callers = self.callers.get(&f).cloned().unwrap_or_default();
+        func.cold |= self.is_cold(f, &mut Vec::new());
+        func.hot = !func.cold && self.is_hot(f);
+        func.without_grad = self.without_grad(f, &mut Vec::new());
+        if let Some(&op) = self.implements.get(&f) {
+            func.op = Some(op);
+            func.registration = if self.ops[op.0 as usize].disabled { Registration::Disabled } else { Registration::Yes };
+            return;
+        }
+        if let Some(op) = self.covering(f, &mut Vec::new()) {
+            func.op = Some(op);
+            func.registration = Registration::Covered;
+            return;
+        }
+        if self.is_recorded(f, &mut Vec::new()) {
+            func.registration = Registration::Recorded;
+        }
+    }
+
+    fn is_op(&self, f: FunctionRef) -> Option<OpId> {
+        self.implements.get(&f).copied().filter(|op| !self.ops[op.0 as usize].disabled)
+    }
+
+    /// The op inside which every known call of a function runs.
+    fn covering(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> Option<OpId> {
+        if seen.contains(&f) || seen.len() > 12 || self.exported.contains(&f) {
+            return None;
+        }
+        seen.push(f);
+        let callers = self.callers.get(&f)?;
+        let mut op = None;
+        for caller in callers.iter().filter(|c| c.function != f) {
+            caller.call?;
+            op = Some(match self.is_op(caller.function) {
+                Some(op) => op,
+                None => self.covering(self.owner(caller.function), seen)?,
+            });
+        }
+        op
+    }
+
+    /// A closure runs where its function is called.
+    fn owner(&self, f: FunctionRef) -> FunctionRef {
+        f
+    }
+
+    /// Whether every known call comes from methods of an `autograd.Function`.
+    fn is_recorded(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
+        if let Some(class) = self.host.resolver.function(f).class
+            && is_autograd(self.host, ClassRef { file: f.file, class })
+        {
+            return true;
+        }
+        if seen.contains(&f) || seen.len() > 12 || self.exported.contains(&f) {
+            return false;
+        }
+        seen.push(f);
+        let Some(callers) = self.callers.get(&f) else { return false };
+        let mut callers = callers.iter().filter(|c| c.function != f).peekable();
+        callers.peek().is_some() && callers.all(|c| c.call.is_some() && self.is_recorded(c.function, seen))
+    }
+
+    fn is_cold(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
+        if self.host.resolver.files[f.file.index()].cold {
+            return true;
+        }
+        if seen.contains(&f) || seen.len() > 8 {
+            return false;
+        }
+        seen.push(f);
+        let Some(callers) = self.callers.get(&f) else { return false };
+        !callers.is_empty() && callers.iter().all(|c| c.function != f && c.function.function != MODULE && self.is_cold(c.function, seen))
+    }
+
+    /// Whether a root of hot code leads to a function: `forward` of a module, or what the settings and frameworks name.
+    fn is_hot(&self, f: FunctionRef) -> bool {
+        let mut seen: FxHashSet<FunctionRef> = FxHashSet::default();
+        let mut next = vec![f];
+        while let Some(f) = next.pop() {
+            if !seen.insert(f) || seen.len() > 400 {
+                continue;
+            }
+            if self.is_hot_root(f) {
+                return true;
+            }
+            next.extend(self.callers.get(&f).into_iter().flatten().map(|c| c.function));
+        }
+        false
+    }
+
+    fn is_hot_root(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        let function = resolver.function(f);
+        let name = resolver.text(f.file, function.name);
+        if let Some(class) = function.class {
+            let class = ClassRef { file: f.file, class };
+            if name.starts_with("forward") && resolver.derives_from(class, |b| b == "torch.nn.Module") || is_autograd(self.host, class) {
+                return true;
+            }
+        }
+        let listed = self.options.hot.iter().chain(self.host.knowledge.frameworks.iter().flat_map(|f| &f.hot));
+        let qualified = resolver.qualified(f);
+        listed.into_iter().any(|pattern| matches_dotted(pattern, &qualified))
+    }
+
+    fn without_grad(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
+        let resolver = self.host.resolver;
+        if self.is_op(f).is_some() || self.runs_no_grad(f) {
+            return true;
+        }
+        let qualified = resolver.qualified(f);
+        if self.inference_only.iter().any(|p| matches_dotted(p, &qualified)) {
+            return true;
+        }
+        if let Some(class) = resolver.function(f).class
+            && is_autograd(self.host, ClassRef { file: f.file, class })
+        {
+            return true;
+        }
+        let private = resolver.text(f.file, resolver.function(f).name).starts_with('_');
+        if !private || seen.contains(&f) || seen.len() > 8 || self.exported.contains(&f) {
+            return false;
+        }
+        seen.push(f);
+        let Some(callers) = self.callers.get(&f) else { return false };
+        !callers.is_empty() && callers.iter().all(|c| c.call.is_some() && c.function != f && self.without_grad(c.function, seen))
+    }
+
+    fn runs_no_grad(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        let parent = resolver.parent(f);
+        resolver.function(f).decorators.iter().any(|d| {
+            let callee = match resolver.body(parent).op(d.value) {
+                Code::Call(call) => resolver.body(parent).call(call).callee,
+                _ => d.value,
+            };
+            let names = resolver.dotted(parent, callee);
+            names.iter().any(|n| matches!(n.as_str(), "torch.no_grad" | "torch.inference_mode" | "torch.autograd.no_grad"))
+                || names.iter().any(|n| self.host.knowledge.frameworks.iter().any(|k| k.decorator.iter().any(|r| r.does == Decorates::NoGrad && r.name == *n)))
+        })
+    }
+}
+
+/// Whether a dotted name lies at or below a pattern; `*` stands for one part.
+pub(crate) fn matches_dotted(pattern: &str, name: &str) -> bool {
+    let mut name = name.split('.');
+    pattern.split('.').all(|p| name.next().is_some_and(|n| p == "*" || p == n))
+}
+
+/// Functions that the project shows to the outside: listed in `__all__`, or imported by an `__init__` file.
+fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> FxHashSet<FunctionRef> {
+    let resolver = host.resolver;
+    let mut asked: Vec<FunctionRef> = callers.keys().copied().collect();
+    asked.sort_unstable();
+    let names: FxHashMap<&str, Vec<FunctionRef>> = asked.iter().fold(FxHashMap::default(), |mut map, &f| {
+        map.entry(resolver.text(f.file, resolver.function(f).name)).or_insert_with(Vec::new).push(f);
+        map
+    });
+    let mut out = FxHashSet::default();
+    for &f in &asked {
+        let facts = resolver.facts(f.file);
+        let name = resolver.text(f.file, resolver.function(f).name);
+        if resolver.parent(f).function == MODULE && facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == name)) {
+            out.insert(f);
+        }
+    }
+    for file in resolver.files.iter().filter(|f| f.is_package) {
+        for import in file.facts.imports.iter().filter(|i| i.function == MODULE) {
+            let Some(member) = import.member else { continue };
+            let Some(candidates) = names.get(file.facts.name(member)) else { continue };
+            let Some(id) = resolver.modules.file(&file.module) else { continue };
+            let found = resolver.export(id, file.facts.name(import.bound));
+            out.extend(candidates.iter().filter(|f| found.contains(&super::resolve::Entity::Function(**f))));
+        }
+    }
+    out
+}

@@ -1,0 +1,176 @@
+//! The host side's abstract values: whose memory a value may share.
+
+use super::super::conditions::Condition;
+use crate::facts::{Name, ValueId};
+use crate::source::Place;
+use std::sync::Arc;
+
+/// A piece of memory, named by where a function gets it from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Root {
+    /// What a parameter held at entry; for a list of tensors, any of them.
+    Param(u16),
+    /// One argument of a `*args` or `**kwargs` parameter.
+    Part(u16, Key),
+    /// What is reached through an object or a global: a dotted path.
+    State(Arc<str>),
+    /// A variable of the enclosing function.
+    Capture(Name),
+    /// Made in this call of the function, at this value; the number tells the results of one call apart.
+    Fresh(ValueId, u16),
+}
+
+/// A place in a container or object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Key {
+    /// A position.
+    Index(u32),
+    /// An attribute or a string key.
+    Name(Arc<str>),
+    /// Any.
+    Any,
+}
+
+/// Memory that a value may share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Alias {
+    /// Whose.
+    pub(crate) root: Root,
+    /// On which paths.
+    pub(crate) when: Condition,
+    /// The value may be a copy instead, made here.
+    pub(crate) maybe: Option<Place>,
+    /// False: a callee that is not in view may have handed it on.
+    pub(crate) known: bool,
+}
+
+/// What is known of a value. The default is a value without tensors: a number, a string, `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Abs {
+    /// Memory it may share; for containers, with that of everything in them. Sorted by root.
+    pub(crate) aliases: Vec<Alias>,
+    /// The parts of a tuple or list of known length.
+    pub(crate) parts: Option<Arc<Vec<Abs>>>,
+    /// It is `None` on every path.
+    pub(crate) none: bool,
+    /// Memory whose address it holds (`x.data_ptr()`, a table of addresses).
+    pub(crate) pointees: Vec<Alias>,
+}
+
+impl Abs {
+    /// A value that surely shares one piece of memory.
+    pub(crate) fn of(root: Root) -> Self {
+        Self { aliases: vec![Alias { root, when: Condition::True, maybe: None, known: true }], ..Self::default() }
+    }
+
+    /// `None`.
+    pub(crate) fn none() -> Self {
+        Self { none: true, ..Self::default() }
+    }
+
+    /// Whether nothing that it may hold is a tensor.
+    pub(crate) fn is_scalar(&self) -> bool {
+        self.aliases.is_empty()
+    }
+
+    /// Adds an alias; of one root and kind the conditions join.
+    pub(crate) fn add(&mut self, alias: Alias) {
+        self.none = false;
+        let same = |a: &Alias| a.root == alias.root && a.known == alias.known && a.maybe.is_some() == alias.maybe.is_some();
+        if let Some(old) = self.aliases.iter_mut().find(|a| same(a)) {
+            if old.when != alias.when {
+                old.when = old.when.clone().or(alias.when);
+            }
+            return;
+        }
+        let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&alias.root, alias.known));
+        self.aliases.insert(at, alias);
+    }
+
+    /// Adds all that another value may share.
+    pub(crate) fn add_all(&mut self, other: &Abs) {
+        for alias in &other.aliases {
+            self.add(alias.clone());
+        }
+        self.add_pointees(other);
+    }
+
+    /// Adds the memory whose addresses another value holds.
+    pub(crate) fn add_pointees(&mut self, other: &Abs) {
+        for alias in &other.pointees {
+            if !self.pointees.iter().any(|a| a.root == alias.root) {
+                self.pointees.push(alias.clone());
+            }
+        }
+    }
+
+    /// A number (or table of numbers) that holds the addresses of these values.
+    pub(crate) fn addresses<'x>(of: impl IntoIterator<Item = &'x Abs>) -> Self {
+        let mut out = Self::default();
+        for abs in of {
+            out.add_pointees(abs);
+        }
+        out
+    }
+
+    /// Either of two values.
+    pub(crate) fn join(mut self, other: &Abs) -> Self {
+        let parts = match (&self.parts, &other.parts) {
+            (Some(a), Some(b)) if a.len() == b.len() => Some(Arc::new(a.iter().zip(b.iter()).map(|(a, b)| a.clone().join(b)).collect())),
+            (Some(a), None) if other.none => Some(a.clone()),
+            (None, Some(b)) if self.none => Some(b.clone()),
+            _ => None,
+        };
+        let none = self.none && other.none;
+        self.add_all(other);
+        self.parts = parts;
+        self.none = none;
+        self
+    }
+
+    /// The value, on paths where a condition holds.
+    pub(crate) fn when(mut self, condition: &Condition) -> Self {
+        if *condition == Condition::True {
+            return self;
+        }
+        for alias in &mut self.aliases {
+            alias.when = alias.when.clone().and(condition.clone());
+        }
+        self.parts = self.parts.map(|parts| Arc::new(parts.iter().map(|p| p.clone().when(condition)).collect()));
+        self
+    }
+
+    /// The value without its conditions: what holds after loops and joins.
+    pub(crate) fn anywhere(mut self) -> Self {
+        for alias in &mut self.aliases {
+            alias.when = Condition::True;
+        }
+        self.parts = self.parts.map(|parts| Arc::new(parts.iter().map(|p| p.clone().anywhere()).collect()));
+        self
+    }
+
+    /// A value that may be this one or a copy made at `place`.
+    pub(crate) fn maybe(mut self, place: Place) -> Self {
+        for alias in &mut self.aliases {
+            alias.maybe.get_or_insert(place);
+        }
+        self.parts = None;
+        self
+    }
+
+    /// A value that something out of view may have derived from this one.
+    pub(crate) fn unknown(mut self) -> Self {
+        for alias in &mut self.aliases {
+            alias.known = false;
+        }
+        self.parts = None;
+        self
+    }
+
+    /// Without what was made in the function itself.
+    pub(crate) fn outside(mut self) -> Self {
+        self.aliases.retain(|a| !matches!(a.root, Root::Fresh(..)));
+        self.parts = None;
+        self
+    }
+}

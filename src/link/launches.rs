@@ -1,0 +1,137 @@
+//! Which functions may launch: a cheap look at every body before any is run.
+
+use super::host::Host;
+use super::registry::argument;
+use crate::facts::{ArgKind, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::program::FunctionRef;
+use crate::source::FileId;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+/// What the look found.
+#[derive(Debug, Default)]
+pub(crate) struct Candidates {
+    /// Functions that launch, hand a kernel to another function, or implement an op. Sorted.
+    pub(crate) functions: Vec<FunctionRef>,
+    /// Launching calls in module and class bodies, with their kernels.
+    pub(crate) loose: Vec<(FunctionRef, ValueId, Vec<FunctionRef>)>,
+}
+
+/// Looks at every body.
+pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
+    let resolver = host.resolver;
+    let names: FxHashSet<&str> = host.kernels.keys().map(|k| resolver.text(k.file, resolver.function(*k).name)).collect();
+    let launcher_calls: FxHashSet<&str> = host.registry.launcher_calls().into_iter().collect();
+    let per_file: Vec<Candidates> =
+        (0..resolver.files.len()).into_par_iter().map(|i| of_file(host, FileId(i as u32), &names, &launcher_calls)).collect();
+    let mut all = Candidates::default();
+    for one in per_file {
+        all.functions.extend(one.functions);
+        all.loose.extend(one.loose);
+    }
+    all.functions.extend(host.registry.implementations.keys().copied().filter(|f| !host.is_kernel(*f)));
+    all.functions.sort_unstable();
+    all.functions.dedup();
+    all.loose.sort();
+    all
+}
+
+fn of_file(host: &Host<'_>, file: FileId, kernels: &FxHashSet<&str>, launcher_calls: &FxHashSet<&str>) -> Candidates {
+    let facts = host.resolver.facts(file);
+    let mut out = Candidates::default();
+    let kernel_names: FxHashSet<Name> =
+        facts.names.iter().enumerate().filter(|(_, n)| kernels.contains(&***n)).map(|(i, _)| Name(i as u32)).collect();
+    for (id, function) in facts.functions() {
+        let at = FunctionRef { file, function: id };
+        if host.is_kernel(at) || inside_kernel(host, at) {
+            continue;
+        }
+        let body = &function.body;
+        let in_function = !matches!(function.kind, FunctionKind::Module | FunctionKind::Class);
+        let mut is_candidate = in_function
+            && function.decorators.iter().any(|d| {
+                let parent = host.resolver.parent(at);
+                let callee = match host.resolver.body(parent).op(d.value) {
+                    Op::Call(c) => host.resolver.body(parent).call(c).callee,
+                    _ => d.value,
+                };
+                host.registry.launcher(host.resolver, parent, callee, true).is_some()
+            });
+        for (value, v) in body.iter() {
+            let Op::Call(call) = v.op else { continue };
+            let call = body.call(call);
+            let object = match body.op(call.callee) {
+                Op::Index(object, _) => Some(object),
+                Op::Attr(object, name) if facts.name(name) == "run" => Some(object),
+                _ => None,
+            };
+            if let Some(object) = object {
+                let launched = host.kernels_of(at, object);
+                if !launched.is_empty() {
+                    if in_function {
+                        is_candidate = true;
+                    } else {
+                        out.loose.push((at, value, launched));
+                    }
+                } else if in_function && matches!(body.op(call.callee), Op::Index(..)) && may_be_kernel(host, at, object) {
+                    is_candidate = true;
+                }
+            }
+            if !in_function || is_candidate {
+                continue;
+            }
+            if host.resolver.spoken(at, call.callee).is_some_and(|n| launcher_calls.contains(n))
+                && let Some(launcher) = host.registry.launcher(host.resolver, at, call.callee, false)
+                && argument(facts, call, &launcher.kernel).is_some()
+            {
+                is_candidate = true;
+            }
+            if call.decorates.is_none() && !kernel_names.is_empty() {
+                is_candidate |= call.args.iter().any(|a| a.kind != ArgKind::StarStar && names_kernel(host, at, a.value, &kernel_names, 4));
+            }
+        }
+        if is_candidate {
+            out.functions.push(at);
+        }
+    }
+    out
+}
+
+/// A function defined inside a kernel, or a lambda of a heuristic, runs on no host.
+fn inside_kernel(host: &Host<'_>, mut at: FunctionRef) -> bool {
+    while at.function != MODULE {
+        at = host.resolver.parent(at);
+        if host.is_kernel(at) {
+            return true;
+        }
+    }
+    false
+}
+
+/// A parameter that is called like a kernel: `kernel[grid](…)` in a generic launcher.
+fn may_be_kernel(host: &Host<'_>, at: FunctionRef, object: ValueId) -> bool {
+    let body = host.resolver.body(at);
+    match body.op(object) {
+        Op::Param(i) => {
+            let name = host.resolver.text(at.file, host.resolver.function(at).params[i as usize].name);
+            name.contains("kernel")
+        }
+        Op::Attr(inner, name) => host.resolver.text(at.file, name) == "fn" && may_be_kernel(host, at, inner),
+        _ => false,
+    }
+}
+
+fn names_kernel(host: &Host<'_>, at: FunctionRef, value: ValueId, names: &FxHashSet<Name>, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let body = host.resolver.body(at);
+    match body.op(value) {
+        Op::Free(n) | Op::Attr(_, n) if names.contains(&n) => !host.kernels_of(at, value).is_empty(),
+        Op::Import(i) => {
+            let import = &host.resolver.facts(at.file).imports[i.index()];
+            names.contains(&import.member.unwrap_or(import.bound)) && !host.kernels_of(at, value).is_empty()
+        }
+        Op::Select(_, a, b) => names_kernel(host, at, a, names, depth) || names_kernel(host, at, b, names, depth),
+        Op::Phi(items) => body.items(items).iter().any(|&i| i < value && names_kernel(host, at, i, names, depth)),
+        _ => false,
+    }
+}

@@ -1,0 +1,210 @@
+//! A project's own registrars: functions that forward a name and a callable, and those that only pretend to.
+
+use super::collect::{Found, is_def, param_of};
+use super::{Registrar, Registry};
+use crate::facts::{FunctionId, FunctionKind, MODULE, Op, ParamKind, ValueId};
+use crate::knowledge::frameworks::{Argument, Form, Missing, Register, Role, Yields};
+use crate::link::resolve::{Entity, Resolver, ValueRef};
+use crate::program::FunctionRef;
+use crate::source::{FileId, Place};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+
+/// Registrars among the functions whose registering calls take name and callable from a parameter.
+pub(super) fn discover(resolver: &Resolver<'_>, registry: &Registry, found: &[Found]) -> Vec<Registrar> {
+    let mut by_owner: BTreeMap<FunctionRef, Vec<&Found>> = BTreeMap::new();
+    for f in found {
+        let owner = [f.name_value, f.implementation].into_iter().find_map(|v| param_of(resolver, v)).map(|(owner, _)| owner);
+        if let Some(owner) = owner {
+            by_owner.entry(outermost(resolver, owner)).or_default().push(f);
+        }
+    }
+    let rows = by_owner.into_iter().filter_map(|(owner, calls)| registrar_of(resolver, owner, &calls));
+    let _ = registry;
+    rows.collect()
+}
+
+/// The outermost `def` around a function: of a decorator factory, the factory.
+fn outermost(resolver: &Resolver<'_>, mut f: FunctionRef) -> FunctionRef {
+    loop {
+        let parent = resolver.parent(f);
+        if parent.function == MODULE || !matches!(resolver.function(parent).kind, FunctionKind::Def) {
+            return f;
+        }
+        f = parent;
+    }
+}
+
+fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -> Option<Registrar> {
+    if !is_def(resolver, owner) {
+        return None;
+    }
+    let mut row = Register { call: resolver.qualified(owner), missing: Missing::None, ..Register::default() };
+    let mut dying = None;
+    let mut named = false;
+    let mut called = false;
+    for f in calls {
+        let place_of = |v: Option<ValueRef>| param_of(resolver, v);
+        if let Some((at, p)) = place_of(f.name_value) {
+            if at == owner {
+                row.op = as_argument(resolver, owner, p);
+                named = true;
+            }
+        } else if f.name_value.is_none() && f.registrar.row.role == Role::Op {
+            named = true;
+        }
+        if let Some((at, p)) = place_of(f.implementation) {
+            called = true;
+            if at == owner {
+                if f.registrar.row.role != Role::Fake {
+                    row.implementation = as_argument(resolver, owner, p);
+                } else {
+                    row.fake = as_argument(resolver, owner, p);
+                }
+            } else {
+                row.form = Form::Decorator;
+            }
+        }
+        if let Some((at, p)) = place_of(f.mutated)
+            && at == owner
+        {
+            row.mutated = as_argument(resolver, owner, p);
+        } else if f.mutated.is_none() && f.registrar.row.role != Role::Implement && row.mutated == Argument::default() {
+            row.missing = f.registrar.row.missing;
+        }
+        if let Some((at, p)) = place_of(f.fake)
+            && at == owner
+        {
+            row.fake = as_argument(resolver, owner, p);
+        }
+        if let Some((at, p)) = place_of(f.library)
+            && at == owner
+        {
+            row.library = as_argument(resolver, owner, p);
+        }
+        if let Some(library) = f.library {
+            row.namespace = row.namespace.or_else(|| namespace(resolver, library));
+        } else if row.namespace.is_none() {
+            row.namespace = f.registrar.row.namespace.clone();
+        }
+        dying = dying.or_else(|| dying_library(resolver, f));
+    }
+    if row.implementation != Argument::default() && row.form == Form::Decorator {
+        row.form = Form::Both;
+    }
+    if !named || !called || row.op == Argument::default() && row.implementation == Argument::default() && row.form == Form::Call {
+        return None;
+    }
+    let shown = resolver.text(owner.file, resolver.function(owner).name).to_owned();
+    Some(Registrar { row, shown, function: Some(owner), dying })
+}
+
+fn namespace(resolver: &Resolver<'_>, library: ValueRef) -> Option<String> {
+    resolver.entities(library.at, library.value).into_iter().find_map(|e| match e {
+        Entity::Made(_, made) => super::collect::library_name(resolver, made)?.into_iter().next(),
+        _ => None,
+    })
+}
+
+fn as_argument(resolver: &Resolver<'_>, f: FunctionRef, p: u16) -> Argument {
+    let param = &resolver.function(f).params[p as usize];
+    let bound = resolver.function(f).class.is_some() && !resolver.has_plain_decorator(f, "staticmethod");
+    Argument {
+        arg: matches!(param.kind, ParamKind::Positional | ParamKind::PositionalOnly).then(|| p - u16::from(bound)),
+        keyword: Some(resolver.text(f.file, param.name).to_owned()),
+    }
+}
+
+/// The place of a `Library(…)` that a function makes for itself and does not hand on.
+pub(super) fn dying_library(resolver: &Resolver<'_>, f: &Found) -> Option<Place> {
+    let library = f.library?;
+    let function = resolver.function(f.at);
+    if function.kind != FunctionKind::Def {
+        return None;
+    }
+    let made = resolver.entities(library.at, library.value).into_iter().find_map(|e| match e {
+        Entity::Made(name, made) if name.ends_with("Library") => Some(made),
+        _ => None,
+    })?;
+    if made.at != f.at {
+        return None;
+    }
+    let body = &function.body;
+    let kept = body.iter().any(|(_, v)| match v.op {
+        Op::Return(x) | Op::SetOuter(_, x) | Op::SetAttr(_, _, x) | Op::SetIndex(_, _, x) | Op::Suspend(x) => refers(resolver, f.at, x, made),
+        Op::Call(call) => body.call(call).args.iter().any(|a| refers(resolver, f.at, a.value, made)),
+        _ => false,
+    });
+    (!kept).then(|| Place { file: made.at.file, span: body.value(made.value).span })
+}
+
+fn refers(resolver: &Resolver<'_>, at: FunctionRef, value: ValueId, made: ValueRef) -> bool {
+    ValueRef { at, value } == made || resolver.entities(at, value).iter().any(|e| matches!(e, Entity::Made(_, m) if *m == made))
+}
+
+/// Functions that take `mutates_args` and give the function back as it came.
+pub(super) fn disabled(resolver: &Resolver<'_>) -> Vec<Registrar> {
+    let mut found: Vec<Registrar> = Vec::new();
+    for (i, file) in resolver.files.iter().enumerate() {
+        let Some(mutates) = resolver.find_name(FileId(i as u32), "mutates_args") else { continue };
+        let mut last: FxHashMap<crate::facts::Name, FunctionId> = FxHashMap::default();
+        for (id, function) in file.facts.functions() {
+            if function.kind == FunctionKind::Def && function.param(mutates).is_some() {
+                last.insert(function.qualname, id);
+                let f = FunctionRef { file: FileId(i as u32), function: id };
+                if gives_back(resolver, f) {
+                    found.push(disabled_row(resolver, f));
+                }
+            }
+        }
+    }
+    found
+}
+
+fn disabled_row(resolver: &Resolver<'_>, f: FunctionRef) -> Registrar {
+    let function = resolver.function(f);
+    let at = |wanted: &[&str]| {
+        let p = function.params.iter().position(|p| wanted.contains(&resolver.text(f.file, p.name)))?;
+        Some(as_argument(resolver, f, p as u16))
+    };
+    let row = Register {
+        call: resolver.qualified(f),
+        form: Form::Both,
+        op: at(&["name", "op_name", "op", "opname", "qualname"]).unwrap_or_default(),
+        implementation: at(&["fn", "func", "op_func", "function", "impl"]).unwrap_or_default(),
+        mutated: at(&["mutates_args"]).unwrap_or_default(),
+        fake: at(&["fake_impl", "fake"]).unwrap_or_default(),
+        disabled: true,
+        yields: Yields::Function,
+        ..Register::default()
+    };
+    let shown = resolver.text(f.file, function.name).to_owned();
+    Registrar { row, shown, function: Some(f), dying: None }
+}
+
+/// Whether every way out hands a function back unchanged: `return lambda f: f`, an inner `def` that returns its parameter, the parameter itself.
+fn gives_back(resolver: &Resolver<'_>, f: FunctionRef) -> bool {
+    let body = resolver.body(f);
+    let mut any = false;
+    for (_, value) in body.iter() {
+        let Op::Return(result) = value.op else { continue };
+        any = true;
+        let unchanged = match body.op(result) {
+            Op::Param(_) => true,
+            _ => {
+                let inner = resolver.functions(f, result);
+                !inner.is_empty() && inner.iter().all(|g| resolver.parent(*g) == f && returns_own_param(resolver, *g))
+            }
+        };
+        if !unchanged {
+            return false;
+        }
+    }
+    any
+}
+
+fn returns_own_param(resolver: &Resolver<'_>, f: FunctionRef) -> bool {
+    let body = resolver.body(f);
+    let mut returns = body.iter().filter_map(|(_, v)| if let Op::Return(r) = v.op { Some(r) } else { None }).peekable();
+    returns.peek().is_some() && returns.all(|r| matches!(body.op(r), Op::Param(0)))
+}
