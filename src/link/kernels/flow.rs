@@ -283,6 +283,10 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
         match &effect.result {
             Derived::From(params) => {
                 let result = of(params);
+                if arguments.rest.iter().any(|&v| self.is_number_type(v)) {
+                    // a pointer made a number, or a number made another: no use of it says which
+                    return result.as_number();
+                }
                 match arguments.rest.iter().chain(arguments.named.iter().map(|(_, v)| v)).any(|&v| self.is_pointer_type(v)) {
                     true => self.retyped(&result),
                     false if result.parts.is_some() => result,
@@ -302,13 +306,23 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
             let reduced = alternative.reduced(&self.kinds);
             let is_number = |p: u16| self.kinds[p as usize] == Kind::Scalar;
             alternative.addends = match reduced.addends.as_slice() {
-                [] => alternative.addends.iter().filter(|b| is_number(b.param())).take(1).map(|b| Base::Pointee(b.param())).collect(),
-                [Base::Loaded(p)] => vec![Base::Pointee(*p)],
-                _ => reduced.addends,
+                [] => alternative.addends.iter().take(1).map(|b| Base::Pointee(b.param())).collect(),
+                [Base::Loaded(p), ..] => vec![Base::Pointee(*p)],
+                [Base::Number(p), ..] if is_number(*p) => vec![Base::Pointee(*p)],
+                [Base::Number(p), ..] => vec![Base::Param(*p, "".into())],
+                [Base::Param(..) | Base::Pointee(_), ..] => reduced.addends,
             };
         }
         result.alternatives.retain(|a| !a.addends.is_empty());
         result
+    }
+
+    /// Whether a value is an integer type: `tl.int64`.
+    fn is_number_type(&self, value: ValueId) -> bool {
+        match self.body.op(value) {
+            Op::Attr(object, name) => matches!(self.body.op(object), Op::Free(_) | Op::Import(_)) && kinds::is_integer_type(self.text(name)),
+            _ => false,
+        }
     }
 
     /// Whether a value is a pointer type: `tl.pointer_type(…)`, or the type of a parameter that is a pointer.
@@ -366,6 +380,7 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
         let Some(argument) = arguments.get(base.param() as usize) else { return Abstract::default() };
         match base {
             Base::Param(_, path) => argument.value.at_path(path),
+            Base::Number(_) => argument.value.as_number(),
             Base::Loaded(_) => argument.value.flat().loaded(&self.kinds),
             Base::Pointee(_) => {
                 let value = argument.value.flat();

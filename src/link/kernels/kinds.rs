@@ -46,9 +46,17 @@ pub(super) fn declared(resolver: &Resolver, f: FunctionRef, param: u16) -> Kind 
 
 /// `int32`, `i64`, `uint8`, `fp32`, …
 fn is_number_type(name: &str) -> bool {
+    is_integer_type(name) || is_sized(name, &["fp", "float", "bf", "bfloat"])
+}
+
+/// `int32`, `i64`, `uint8`, …
+pub(super) fn is_integer_type(name: &str) -> bool {
+    is_sized(name, &["i", "u", "int", "uint"])
+}
+
+fn is_sized(name: &str, words: &[&str]) -> bool {
     let digits = name.trim_start_matches(|c: char| c.is_ascii_lowercase());
-    let word = &name[..name.len() - digits.len()];
-    matches!(word, "i" | "u" | "int" | "uint" | "fp" | "float" | "bf") && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+    words.contains(&&name[..name.len() - digits.len()]) && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether a name reads like that of a number, or like that of a pointer.

@@ -259,7 +259,7 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
             };
             if reduced.alternatives.iter().any(is_pointer) {
                 vote.pointer = true;
-            } else if reduced.alternatives.iter().all(|a| a.addends.iter().all(|b| matches!(b, Base::Loaded(_)))) {
+            } else if reduced.alternatives.iter().all(|a| a.addends.iter().all(|b| matches!(b, Base::Loaded(_) | Base::Number(_)))) {
                 vote.scalar = true;
             } else {
                 vote.unknown = true;
@@ -273,7 +273,7 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
         for alternative in &address.flat().alternatives {
             let when = when.clone().and(alternative.when.clone());
             let reduced = alternative.reduced(&self.kinds);
-            let Some((base, others)) = self.choose(&reduced) else { continue };
+            let Some((base, others)) = self.choose(&reduced).or_else(|| integer_address(alternative)) else { continue };
             if when == Condition::False {
                 continue;
             }
@@ -282,15 +282,15 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                 others.into_iter().for_each(|other| doubt(out, other, &when, "it may be the base of an address that is written"));
             }
             let base = match base {
-                Base::Loaded(p) => Base::Pointee(p),
-                known => known,
+                Base::Loaded(p) | Base::Number(p) => Base::Pointee(p),
+                Base::Param(..) | Base::Pointee(_) => base,
             };
             let chain = match stored {
                 Some(span) => {
                     let name = self.param_name(base.param());
                     let what = match base {
                         Base::Param(..) => format!("stored through `{name}`"),
-                        Base::Loaded(_) | Base::Pointee(_) => format!("stored through an address from `{name}`"),
+                        Base::Loaded(_) | Base::Pointee(_) | Base::Number(_) => format!("stored through an address from `{name}`"),
                     };
                     vec![Step { place: self.place(span), what }]
                 }
@@ -304,7 +304,7 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
         }
     }
 
-    /// The base of an address, and the other addends that might be it.
+    /// The base of an address, and the other addends that might be it: names say which is likelier, and no more.
     fn choose(&self, reduced: &Alternative) -> Option<(Base, Vec<Base>)> {
         let [first, rest @ ..] = reduced.addends.as_slice() else { return None };
         if rest.is_empty() {
@@ -312,18 +312,11 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
         }
         let named = |b: &Base| match b {
             Base::Param(p, path) if path.is_empty() => kinds::by_name(self.param_name(*p)),
-            Base::Param(..) | Base::Loaded(_) | Base::Pointee(_) => Kind::Unknown,
+            Base::Param(..) | Base::Loaded(_) | Base::Pointee(_) | Base::Number(_) => Kind::Unknown,
         };
-        let pointers: Vec<&Base> = reduced.addends.iter().filter(|b| named(b) == Kind::Pointer).collect();
-        if let [only] = pointers.as_slice() {
-            return Some(((*only).clone(), Vec::new()));
-        }
-        let open: Vec<&Base> = reduced.addends.iter().filter(|b| named(b) != Kind::Scalar).collect();
-        match open.as_slice() {
-            [only] => Some(((*only).clone(), Vec::new())),
-            [] => Some((first.clone(), rest.to_vec())),
-            [first, rest @ ..] => Some(((*first).clone(), rest.iter().map(|b| (*b).clone()).collect())),
-        }
+        let by_kind = |kind| reduced.addends.iter().find(|b| named(b) == kind);
+        let base = by_kind(Kind::Pointer).or_else(|| by_kind(Kind::Unknown)).unwrap_or(first);
+        Some((base.clone(), reduced.addends.iter().filter(|b| *b != base).cloned().collect()))
     }
 
     /// The bases in a value that may be addresses: what a callee that is not known may write through.
@@ -339,7 +332,7 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                         Kind::Unknown => kinds::by_name(self.param_name(*p)) != Kind::Scalar,
                     },
                     Base::Param(..) | Base::Pointee(_) => true,
-                    Base::Loaded(_) => false,
+                    Base::Loaded(_) | Base::Number(_) => false,
                 };
                 if is_address && !found.contains(&base) {
                     found.push(base);
@@ -348,6 +341,11 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
         }
         found
     }
+}
+
+/// Memory is touched through what is only ever a number: an integer that holds an address.
+fn integer_address(alternative: &Alternative) -> Option<(Base, Vec<Base>)> {
+    alternative.addends.first().map(|b| (Base::Pointee(b.param()), Vec::new()))
 }
 
 fn access(accesses: &mut Vec<Access>, base: Base, when: Condition, chain: Vec<Step>) {
@@ -359,8 +357,8 @@ fn access(accesses: &mut Vec<Access>, base: Base, when: Condition, chain: Vec<St
 
 pub(super) fn doubt(out: &mut Summary, base: Base, when: &Condition, reason: &str) {
     let base = match base {
-        Base::Loaded(p) => Base::Pointee(p),
-        known => known,
+        Base::Loaded(p) | Base::Number(p) => Base::Pointee(p),
+        Base::Param(..) | Base::Pointee(_) => base,
     };
     if *when != Condition::False && !out.doubts.iter().any(|d| d.base == base) {
         out.doubts.push(Doubt { base, when: when.clone(), reason: reason.into() });

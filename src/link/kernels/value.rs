@@ -19,12 +19,14 @@ pub(super) enum Base {
     Loaded(u16),
     /// An address read from memory that the parameter points to, or made from an integer parameter.
     Pointee(u16),
+    /// The parameter as an integer (`x.to(tl.int64)`): an offset, or an address that is made a pointer again.
+    Number(u16),
 }
 
 impl Base {
     pub(super) fn param(&self) -> u16 {
         match self {
-            Self::Param(p, _) | Self::Loaded(p) | Self::Pointee(p) => *p,
+            Self::Param(p, _) | Self::Loaded(p) | Self::Pointee(p) | Self::Number(p) => *p,
         }
     }
 }
@@ -248,6 +250,17 @@ impl Abstract {
         result
     }
 
+    /// The same as an integer.
+    pub(super) fn as_number(&self) -> Self {
+        let mut number = self.derived();
+        for base in number.alternatives.iter_mut().flat_map(|a| &mut a.addends) {
+            if let Base::Param(p, _) = base {
+                *base = Base::Number(*p);
+            }
+        }
+        number
+    }
+
     /// Without the addends that cannot be bases.
     pub(super) fn reduced(mut self, kinds: &[Kind]) -> Self {
         for alternative in &mut self.alternatives {
@@ -263,7 +276,7 @@ impl Alternative {
     pub(super) fn reduced(&self, kinds: &[Kind]) -> Self {
         let kind = |b: &Base| match b {
             Base::Param(p, path) if path.is_empty() => kinds.get(*p as usize).copied().unwrap_or(Kind::Unknown),
-            Base::Param(..) | Base::Loaded(_) => Kind::Unknown,
+            Base::Param(..) | Base::Loaded(_) | Base::Number(_) => Kind::Unknown,
             Base::Pointee(_) => Kind::Pointer,
         };
         let mut reduced = self.clone();
@@ -271,9 +284,9 @@ impl Alternative {
         if let Some(known) = reduced.addends.iter().find(|b| kind(b) == Kind::Pointer).cloned() {
             reduced.addends = vec![known];
         }
-        // a value from memory is an offset where a parameter can be the base
+        // a value from memory, or an integer, is an offset where a parameter can be the base
         if reduced.addends.len() > 1 && reduced.addends.iter().any(|b| matches!(b, Base::Param(..))) {
-            reduced.addends.retain(|b| !matches!(b, Base::Loaded(_)));
+            reduced.addends.retain(|b| !matches!(b, Base::Loaded(_) | Base::Number(_)));
         }
         reduced
     }
