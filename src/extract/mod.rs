@@ -40,7 +40,7 @@ const LONG_CHAIN: usize = 500;
 pub fn extract(source: &Source) -> Facts {
     let text: &str = &source.text;
     let Some(tree) = parse::module(text, source.path.ends_with(".pyi")) else {
-        let message = "the file is too large".to_owned();
+        let message = "the file is too large or nested too deeply".to_owned();
         return Facts {
             syntax_errors: vec![SyntaxError {
                 span: Span::at(0),
@@ -51,6 +51,7 @@ pub fn extract(source: &Source) -> Facts {
     };
     let mut extractor = Extractor::new(text);
     extractor.errors = tree.errors();
+    extractor.deep = tree.deep;
     extractor.module(tree.statements());
     let layout = layout::layout(source, &tree);
     let directives = comments::directives(text, &tree);
@@ -76,6 +77,8 @@ struct Extractor<'t> {
     depth: u32,
     /// The tree is deeper than the stack may be: see [`parse::discard`].
     deep: bool,
+    /// Something was left out for its depth.
+    too_deep: bool,
     has_walrus: bool,
     /// Under `if TYPE_CHECKING:`.
     type_checking: bool,
@@ -102,6 +105,7 @@ impl<'t> Extractor<'t> {
             spare: Vec::new(),
             depth: 0,
             deep: false,
+            too_deep: false,
             has_walrus: memchr::memmem::find(text.as_bytes(), b":=").is_some(),
             type_checking: false,
         }
@@ -154,14 +158,10 @@ impl<'t> Extractor<'t> {
             self.depth += 1;
             return true;
         }
-        if !self.deep {
-            let span = self.span(range);
-            self.errors.push(SyntaxError {
-                span,
-                message: "nested too deeply".to_owned(),
-            });
+        if !self.too_deep {
+            self.error(range, "nested too deeply");
         }
-        self.deep = true;
+        (self.deep, self.too_deep) = (true, true);
         false
     }
 

@@ -7,9 +7,14 @@ use ruff_python_ast::token::{Token, TokenKind};
 use ruff_python_ast::{Expr, ModModule, PySourceType, PythonVersion, Stmt};
 use ruff_python_parser::{Mode, ParseOptions, Parsed, parse, parse_unchecked};
 use ruff_text_size::TextRange;
+use std::sync::Mutex;
 
 /// The tree of a file.
-pub(super) struct Tree(Parsed<ModModule>);
+pub(super) struct Tree {
+    parsed: Parsed<ModModule>,
+    /// Too deep to be dropped on a usual stack.
+    pub(super) deep: bool,
+}
 
 /// Parses a file, as far as it can be read; `None` when offsets do not fit.
 pub(super) fn module(text: &str, stub: bool) -> Option<Tree> {
@@ -18,12 +23,24 @@ pub(super) fn module(text: &str, stub: bool) -> Option<Tree> {
     }
     let kind = if stub { PySourceType::Stub } else { PySourceType::Python };
     let options = ParseOptions::from(kind).with_target_version(PythonVersion::latest_preview());
-    parse_unchecked(text, options).try_into_module().map(Tree)
+    let deep = is_deep(text);
+    let parsed = if deep {
+        on_large_stack(text, || parse_unchecked(text, options))?
+    } else {
+        parse_unchecked(text, options)
+    };
+    Some(Tree {
+        parsed: parsed.try_into_module()?,
+        deep,
+    })
 }
 
 /// Parses the text of a quoted annotation.
 pub(super) fn annotation(text: &str) -> Option<Expr> {
     let options = ParseOptions::from(Mode::ParenthesizedExpression).with_target_version(PythonVersion::latest_preview());
+    if is_deep(text) {
+        return None;
+    }
     let parsed = parse(text, options).ok()?;
     match parsed.into_syntax() {
         ruff_python_ast::Mod::Expression(expression) => Some(*expression.body),
@@ -33,11 +50,11 @@ pub(super) fn annotation(text: &str) -> Option<Expr> {
 
 impl Tree {
     pub(super) fn statements(&self) -> &[Stmt] {
-        &self.0.syntax().body
+        &self.parsed.syntax().body
     }
 
     fn tokens(&self) -> impl Iterator<Item = &Token> {
-        self.0.tokens().iter()
+        self.parsed.tokens().iter()
     }
 
     /// Ranges of the comments, in order.
@@ -52,8 +69,12 @@ impl Tree {
 
     /// Syntax errors, those of the newest Python included, in the order of the parser.
     pub(super) fn errors(&self) -> Vec<SyntaxError> {
-        let errors = self.0.errors().iter().map(|e| error(e.location, &e.error.to_string()));
-        let unsupported = self.0.unsupported_syntax_errors().iter().map(|e| error(e.range, &e.to_string()));
+        let errors = self.parsed.errors().iter().map(|e| error(e.location, &e.error.to_string()));
+        let unsupported = self
+            .parsed
+            .unsupported_syntax_errors()
+            .iter()
+            .map(|e| error(e.range, &e.to_string()));
         errors.chain(unsupported).collect()
     }
 }
@@ -74,24 +95,45 @@ fn error(range: TextRange, message: &str) -> SyntaxError {
     }
 }
 
-/// Drops a tree. The drop of a deep one recurses deeply and gets a stack for the deepest tree that `text` can hold.
-pub(super) fn discard<T: Send + 'static>(tree: T, text: &str, deep: bool) {
+/// Drops a tree. The drop of a deep one recurses as deeply; where there is no stack for that, the tree is leaked.
+pub(super) fn discard<T: Send>(tree: T, text: &str, deep: bool) {
     if !deep {
         return;
     }
-    // Without such a stack the tree is leaked: better than an overflow.
-    let kept = std::sync::Arc::new(std::sync::Mutex::new(Some(tree)));
-    let thread = {
-        let kept = kept.clone();
-        let size = text.len().saturating_mul(DROP_FRAMES).saturating_add(1 << 20);
-        std::thread::Builder::new()
-            .stack_size(size)
-            .spawn(move || drop(kept.lock().map(|mut k| k.take())))
-    };
-    if !thread.is_ok_and(|t| t.join().is_ok()) {
-        std::mem::forget(kept);
-    }
+    let cell = Mutex::new(Some(tree));
+    on_large_stack(text, || drop(cell.lock().map(|mut cell| cell.take())));
+    std::mem::forget(cell);
 }
 
-/// Bytes of stack that the drop of one level takes, at most, per byte of source.
-const DROP_FRAMES: usize = 512;
+/// Runs something that may recurse once for each byte of `text`; `None` where there is no such stack.
+fn on_large_stack<R: Send>(text: &str, run: impl FnOnce() -> R + Send) -> Option<R> {
+    let size = text.len().saturating_mul(BYTES_PER_LEVEL).saturating_add(1 << 21);
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .stack_size(size)
+            .spawn_scoped(scope, run)
+            .ok()?
+            .join()
+            .ok()
+    })
+}
+
+/// Stack that one level takes, at most.
+const BYTES_PER_LEVEL: usize = 512;
+
+/// Whether brackets or stars nest so deeply that the parser, which grows its stack but not everywhere, needs a large one.
+/// Brackets in strings count too: then a harmless file is parsed on a large stack.
+fn is_deep(text: &str) -> bool {
+    let (mut depth, mut stars, mut deepest) = (0u32, 0u32, 0u32);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'*' => stars += 1,
+            b' ' => continue,
+            _ => stars = 0,
+        }
+        deepest = deepest.max(depth + stars);
+    }
+    deepest > 500
+}
