@@ -29,7 +29,10 @@ fn ours(text: &str, facts: &Facts) -> Vec<Seen> {
     let functions = facts.functions.iter().filter(|f| named(f.kind));
     functions
         .map(|f| {
-            let decorators = f.decorators.iter().map(|d| text[d.span.range()].trim_start_matches('@').trim().to_owned());
+            let decorators = f
+                .decorators
+                .iter()
+                .map(|d| text[d.span.range()].trim_start_matches('@').trim().to_owned());
             (facts.name(f.qualname).to_owned(), decorators.collect())
         })
         .collect()
@@ -61,7 +64,10 @@ type Tried<'a> = (&'a [Stmt], &'a [ast::ExceptHandler], &'a [Stmt], &'a [Stmt]);
 
 fn named(text: &str, (name, decorators, body): Named, prefix: &str, separator: &str, seen: &mut Vec<Seen>) {
     let qualname = format!("{prefix}{name}");
-    let decorators = decorators.iter().map(|d| text[d.start().to_usize()..d.end().to_usize()].to_owned()).collect();
+    let decorators = decorators
+        .iter()
+        .map(|d| text[d.start().to_usize()..d.end().to_usize()].to_owned())
+        .collect();
     seen.push((qualname.clone(), decorators));
     theirs(text, body, &(qualname + separator), seen);
 }
@@ -82,7 +88,9 @@ fn blocks(text: &str, blocks: &[&[Stmt]], prefix: &str, seen: &mut Vec<Seen>) {
 fn two_parsers_see_the_same_functions() {
     let mut compared = 0;
     for (path, text) in fixtures() {
-        let Ok(ast::Mod::Module(module)) = parse(&text, Mode::Module, "f") else { continue };
+        let Ok(ast::Mod::Module(module)) = parse(&text, Mode::Module, "f") else {
+            continue;
+        };
         let facts = extract(&Source::new("f.py", text.as_str()));
         assert_eq!(facts.syntax_errors, [], "{}", path.display());
         let mut seen = Vec::new();
@@ -96,7 +104,10 @@ fn two_parsers_see_the_same_functions() {
 #[test]
 fn the_syntax_fixtures_are_valid() {
     for name in ["statements", "expressions", "newest"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/syntax").join(name).with_extension("py");
+        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("fixtures/syntax")
+            .join(name)
+            .with_extension("py");
         let facts = extract(&Source::new("f.py", std::fs::read_to_string(path).unwrap()));
         assert_eq!(facts.syntax_errors, [], "{name}");
         assert!(facts.functions.len() > 5);

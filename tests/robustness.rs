@@ -23,7 +23,14 @@ fn check(text: &str) {
     let inside = |span: Span| assert!(text.get(span.range()).is_some(), "{span:?} of {text:?}");
     facts.syntax_errors.iter().for_each(|e| inside(e.span));
     for function in &facts.functions {
-        [function.span, function.header, function.name_span, function.params_span, function.body_span].map(inside);
+        let spans = [
+            function.span,
+            function.header,
+            function.name_span,
+            function.params_span,
+            function.body_span,
+        ];
+        spans.into_iter().for_each(inside);
         function.params.iter().for_each(|p| inside(p.span));
         function.decorators.iter().for_each(|d| inside(d.span));
         body(&function.body, inside);

