@@ -1,7 +1,7 @@
 //! `# opwright: ignore[rule] reason`: findings that somebody has judged already, and comments that no longer ignore anything.
 
 use crate::facts::{Directive, Facts, Function, FunctionKind};
-use crate::finding::{Certainty, Finding, Level};
+use crate::finding::{Certainty, Edit, Finding, Fix, Level, Safety};
 use crate::source::{FileId, Place, Source, Span};
 
 /// The rule that reports comments which ignore nothing or cannot be read.
@@ -62,7 +62,7 @@ pub fn apply(found: Vec<Finding>, files: &[(&Source, &Facts)], rules: &[RuleName
     if report_unused {
         for (index, comments) in comments.iter().enumerate() {
             let file = FileId(index as u32);
-            let found: Vec<Finding> = comments.iter().flat_map(|comment| comment.complaints(file, rules)).collect();
+            let found: Vec<Finding> = comments.iter().flat_map(|comment| comment.complaints(file, files[index].0, rules)).collect();
             // An `ignore-file[unused-ignore]` speaks of these too.
             let silenced = comments
                 .iter()
@@ -112,29 +112,58 @@ impl<'a> Comment<'a> {
         self.directive.rules.iter().position(|(name, _)| name == rule || name == group)
     }
 
-    fn complaints(&self, file: FileId, rules: &[RuleName]) -> Vec<Finding> {
+    fn complaints(&self, file: FileId, source: &Source, rules: &[RuleName]) -> Vec<Finding> {
         if let Some(why) = &self.directive.malformed {
             let help = "write `# opwright: ignore[rule] reason`";
-            return vec![complaint(
-                file,
-                self.directive.span,
-                format!("this ignore comment has no effect: {why}"),
-                Some(help.into()),
-            )];
+            return vec![complaint(file, self.directive.span, format!("this ignore comment has no effect: {why}"), Some(help.into()))];
         }
         let mut found = Vec::new();
-        for ((name, span), used) in self.directive.rules.iter().zip(&self.used) {
+        let mut unused = Vec::new();
+        for (index, (name, span)) in self.directive.rules.iter().enumerate() {
             let known: Vec<&RuleName> = rules.iter().filter(|rule| rule.name == name || rule.group == name).collect();
             if known.is_empty() {
                 let help = suggestion(name, rules).map(|n| format!("did you mean `{n}`?"));
                 found.push(complaint(file, *span, format!("unknown rule `{name}` in an ignore comment"), help));
-            } else if !used && name != UNUSED && known.iter().all(|rule| rule.ran) {
-                let help = Some("remove the comment, or the name from its list".to_string());
-                found.push(complaint(file, *span, format!("nothing to ignore for `{name}`"), help));
+            } else if !self.used[index] && name != UNUSED && known.iter().all(|rule| rule.ran) {
+                unused.push(index);
             }
+        }
+        if let Some(first) = unused.first() {
+            let names: Vec<String> = unused.iter().map(|&index| format!("`{}`", self.directive.rules[index].0)).collect();
+            let message = format!("nothing to ignore for {}", names.join(", "));
+            let mut finding = complaint(file, self.directive.rules[*first].1, message, None);
+            finding.fix = removal(self.directive, &unused, source).map(|edit| Fix {
+                title: "remove what ignores nothing".into(),
+                safety: Safety::Safe,
+                reasons: Vec::new(),
+                claims: vec![(file, edit.span)],
+                edits: vec![(file, edit)],
+            });
+            finding.help = finding.fix.is_none().then(|| "remove the comment, or the name from its list".into());
+            found.push(finding);
         }
         found
     }
+}
+
+/// Takes names out of a comment, or the comment out of the file when no name is left. A comment that says more is left alone.
+fn removal(directive: &Directive, unused: &[usize], source: &Source) -> Option<Edit> {
+    let rules = &directive.rules;
+    let kept: Vec<&str> = (0..rules.len()).filter(|index| !unused.contains(index)).map(|index| rules[index].0.as_str()).collect();
+    if !kept.is_empty() {
+        let (first, last) = (rules.first()?.1, rules.last()?.1);
+        return Some(Edit::replace(first.to(last), kept.join(", ")));
+    }
+    let written = source.slice(directive.span);
+    if directive.reason.contains('#') || !written.trim_start_matches(['#', ' ', '\t']).starts_with("opwright") {
+        return None;
+    }
+    if directive.own_line {
+        return Some(Edit::replace(Span::new(source.line_start(directive.span.start), source.line_end(directive.span.start)), ""));
+    }
+    let before = &source.text[source.line_start(directive.span.start) as usize..directive.span.start as usize];
+    let blank = before.len() - before.trim_end().len();
+    Some(Edit::replace(Span::new(directive.span.start - blank as u32, directive.span.end), ""))
 }
 
 fn complaint(file: FileId, span: Span, message: String, help: Option<String>) -> Finding {

@@ -1,0 +1,1 @@
+x = (  # opwright: ignore[meta] on purpose, though it is off
