@@ -279,8 +279,10 @@ fn check_files(files: Vec<ProgramFile>, input: &Input) -> Checked {
 pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Checked {
     let mut found = rules::run(&program, knowledge, &rewrite_options(settings), |rule| is_enabled(rule, settings));
     for finding in &mut found {
-        if let Some(Some(level)) = rule_named(finding.rule).and_then(|rule| configured_level(rule, settings)) {
-            finding.level = level;
+        let Some(rule) = rule_named(finding.rule) else { continue };
+        if let Some(Some(level)) = configured_level(rule, settings) {
+            // A finding that is milder than its rule, for being cold or uncertain, is not raised above that.
+            finding.level = if finding.level < rule.level { level.min(finding.level) } else { level };
         }
     }
     let unused = rules::ALL
@@ -379,5 +381,67 @@ pub fn extract_one(file: &InputFile) -> ProgramFile {
         is_package: file.is_package,
         vendored: file.vendored,
         cold: file.cold,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finding::Edit;
+
+    fn program(texts: &[&str]) -> (Program, Vec<InputFile>) {
+        let file = |(index, text): (usize, &&str)| InputFile {
+            source: Arc::new(Source::new(format!("f{index}.py"), *text)),
+            unreadable: None,
+            module: format!("f{index}"),
+            is_package: false,
+            vendored: false,
+            cold: false,
+        };
+        let inputs: Vec<InputFile> = texts.iter().enumerate().map(file).collect();
+        (Program { files: extract_all(&inputs), ..Program::default() }, inputs)
+    }
+
+    fn fix(edits: &[(u32, Edit)]) -> Fix {
+        let edits = edits.iter().map(|(file, edit)| (FileId(*file), edit.clone())).collect();
+        Fix { title: "change".into(), safety: Safety::Safe, reasons: Vec::new(), edits, claims: Vec::new() }
+    }
+
+    fn named(rule: &'static str) -> Applied {
+        Applied { file: FileId(0), rule, title: "change".into() }
+    }
+
+    #[test]
+    fn a_fix_that_breaks_a_file_is_undone_and_named_and_the_round_with_it() {
+        let (program, inputs) = program(&["x = 1\n", "y = 1\n"]);
+        let (knowledge, settings) = (Knowledge::embedded(), Settings::default());
+        let input = Input { files: inputs, knowledge: &knowledge, settings: &settings, watch: &() };
+        let good = fix(&[(0, Edit::insert(0, "import os\n"))]);
+        let bad = fix(&[(0, Edit::insert(6, "z = 2\n")), (1, Edit::insert(4, "("))]);
+        let step = land(&program, &[(named("good"), &good), (named("bad"), &bad)], &input);
+        assert_eq!((step.applied.len(), step.files.len(), step.undone), (0, 0, vec![named("bad")]));
+        let step = land(&program, &[(named("good"), &good)], &input);
+        assert_eq!(&*step.files[0].1.source.text, "import os\nx = 1\n");
+        assert_eq!((step.applied, step.undone), (vec![named("good")], vec![]));
+    }
+
+    #[test]
+    fn two_fixes_that_only_together_break_a_file_are_both_undone() {
+        let (program, inputs) = program(&["x = (1)\n"]);
+        let (knowledge, settings) = (Knowledge::embedded(), Settings::default());
+        let input = Input { files: inputs, knowledge: &knowledge, settings: &settings, watch: &() };
+        let one = fix(&[(0, Edit::replace(Span::new(0, 1), "if x:\n  x"))]);
+        let two = fix(&[(0, Edit::insert(8, "\n x\n"))]);
+        let step = land(&program, &[(named("one"), &one), (named("two"), &two)], &input);
+        assert!(step.applied.is_empty() && !step.undone.is_empty());
+    }
+
+    #[test]
+    fn copies_of_somebody_elses_code_are_never_changed() {
+        let (mut program, _) = program(&["x = 1\n"]);
+        program.files[0].vendored = true;
+        let mut fix = fix(&[(0, Edit::insert(0, "y"))]);
+        spare_vendored(&mut fix, &program);
+        assert_eq!((fix.safety, fix.reasons.len()), (Safety::Shown, 1));
     }
 }

@@ -152,12 +152,7 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     };
     complain_undone(&fixed.undone, run, out);
     let left = shown(fixed.checked.findings, run);
-    let summary = format!(
-        "fixed {} in {}; {}\n",
-        plural(fixed.applied.len(), "finding"),
-        plural(fixed.texts.len(), "file"),
-        left_over(&left, args)
-    );
+    let summary = done("fixed", &fixed.applied, fixed.texts.len(), &left, args);
     if let Some(path) = &run.stdin_path {
         let text = run
             .project
@@ -167,7 +162,7 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
             .find(|(file, _)| file.path == *path)
             .map(|(_, source)| source.text.clone());
         out.write(&text.unwrap_or_default());
-        out.complain(summary.trim_end());
+        out.complain(&summary);
     } else {
         print(args, &left, &sources, run, out);
         if is_text(args) {
@@ -207,16 +202,16 @@ fn complain_undone(undone: &[Applied], run: &Run, out: &Output) {
     }
 }
 
-/// What is left, how many fixes were held back, and which flag frees them.
-fn left_over(left: &[Finding], args: &Args) -> String {
+/// What was done, what is left, how many fixes were held back, and which flag frees them.
+fn done(verb: &str, applied: &[Applied], files: usize, left: &[Finding], args: &Args) -> String {
+    let mut parts = vec![match applied.len() {
+        0 => "nothing to fix".to_string(),
+        n => format!("{verb} {} in {}", plural(n, "finding"), plural(files, "file")),
+    }];
+    parts.push(if left.is_empty() { "no findings left".into() } else { format!("{} left", report::counts(left)) });
     let held = text::with_fix(left, Safety::Unsafe);
-    let mut out = if left.is_empty() {
-        "nothing left".to_string()
-    } else {
-        format!("{} left", report::counts(left))
-    };
     if held > 0 && !args.unsafe_fixes {
-        out.push_str(&format!("; {} held back as unsafe (--unsafe applies them)", plural(held, "fix")));
+        parts.push(format!("{} held back as unsafe (--unsafe applies them)", plural(held, "fix")));
     }
-    out
+    parts.join("; ")
 }

@@ -105,24 +105,18 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 
 /// `file:line: key: message; did you mean …?`
 fn explain(file: &str, text: &str, error: &toml::de::Error) -> String {
-    let line = error
-        .span()
-        .map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-    let message = error.message().trim();
-    let hint = suggestion_in(message)
-        .map(|name| format!("; did you mean `{name}`?"))
-        .unwrap_or_default();
-    let short = message
-        .split(", expected one of")
-        .next()
-        .unwrap_or(message)
-        .replace("unknown field", "unknown key");
-    let short = if hint.is_empty() {
-        message.replace("unknown field", "unknown key")
-    } else {
-        short
-    };
-    format!("{file}:{line}: {short}{hint}")
+    let start = error.span().map_or(0, |span| span.start.min(text.len()));
+    let line = 1 + text[..start].matches('\n').count();
+    let message = error.message().trim().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
+    let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map_or("", |(key, _)| key.trim());
+    let key = if key.is_empty() || message.starts_with("unknown key") { String::new() } else { format!("{key}: ") };
+    match suggestion_in(&message) {
+        Some(name) => {
+            let short = message.split(", expected ").next().unwrap_or(&message);
+            format!("{file}:{line}: {key}{short}; did you mean `{name}`?")
+        }
+        None => format!("{file}:{line}: {key}{message}"),
+    }
 }
 
 /// The expected word nearest to the unknown one, out of a message of serde's.
