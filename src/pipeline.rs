@@ -133,6 +133,8 @@ pub struct Applied {
     pub rule: &'static str,
     /// What the fix does.
     pub title: String,
+    /// The files that it changes.
+    pub files: BTreeSet<FileId>,
 }
 
 const MOST_ROUNDS: usize = 10;
@@ -177,10 +179,12 @@ fn candidates<'a>(checked: &'a Checked, wanted: &Wanted, undone: &BTreeSet<Appli
     found
         .filter_map(|finding| {
             let fix = finding.fix.as_ref().filter(|fix| may(fix))?;
+            let files = fix.edits.iter().map(|(file, _)| *file).collect();
             let name = Applied {
                 file: finding.place.file,
                 rule: finding.rule,
                 title: fix.title.clone(),
+                files,
             };
             (!undone.contains(&name)).then_some((name, fix))
         })
@@ -282,7 +286,11 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
         let Some(rule) = rule_named(finding.rule) else { continue };
         if let Some(Some(level)) = configured_level(rule, settings) {
             // A finding that is milder than its rule, for being cold or uncertain, is not raised above that.
-            finding.level = if finding.level < rule.level { level.min(finding.level) } else { level };
+            finding.level = if finding.level < rule.level {
+                level.min(finding.level)
+            } else {
+                level
+            };
         }
     }
     let unused = rules::ALL
@@ -399,23 +407,45 @@ mod tests {
             cold: false,
         };
         let inputs: Vec<InputFile> = texts.iter().enumerate().map(file).collect();
-        (Program { files: extract_all(&inputs), ..Program::default() }, inputs)
+        (
+            Program {
+                files: extract_all(&inputs),
+                ..Program::default()
+            },
+            inputs,
+        )
     }
 
     fn fix(edits: &[(u32, Edit)]) -> Fix {
         let edits = edits.iter().map(|(file, edit)| (FileId(*file), edit.clone())).collect();
-        Fix { title: "change".into(), safety: Safety::Safe, reasons: Vec::new(), edits, claims: Vec::new() }
+        Fix {
+            title: "change".into(),
+            safety: Safety::Safe,
+            reasons: Vec::new(),
+            edits,
+            claims: Vec::new(),
+        }
     }
 
     fn named(rule: &'static str) -> Applied {
-        Applied { file: FileId(0), rule, title: "change".into() }
+        Applied {
+            file: FileId(0),
+            rule,
+            title: "change".into(),
+            files: BTreeSet::new(),
+        }
     }
 
     #[test]
     fn a_fix_that_breaks_a_file_is_undone_and_named_and_the_round_with_it() {
         let (program, inputs) = program(&["x = 1\n", "y = 1\n"]);
         let (knowledge, settings) = (Knowledge::embedded(), Settings::default());
-        let input = Input { files: inputs, knowledge: &knowledge, settings: &settings, watch: &() };
+        let input = Input {
+            files: inputs,
+            knowledge: &knowledge,
+            settings: &settings,
+            watch: &(),
+        };
         let good = fix(&[(0, Edit::insert(0, "import os\n"))]);
         let bad = fix(&[(0, Edit::insert(6, "z = 2\n")), (1, Edit::insert(4, "("))]);
         let step = land(&program, &[(named("good"), &good), (named("bad"), &bad)], &input);
@@ -429,7 +459,12 @@ mod tests {
     fn two_fixes_that_only_together_break_a_file_are_both_undone() {
         let (program, inputs) = program(&["x = (1)\n"]);
         let (knowledge, settings) = (Knowledge::embedded(), Settings::default());
-        let input = Input { files: inputs, knowledge: &knowledge, settings: &settings, watch: &() };
+        let input = Input {
+            files: inputs,
+            knowledge: &knowledge,
+            settings: &settings,
+            watch: &(),
+        };
         let one = fix(&[(0, Edit::replace(Span::new(0, 1), "if x:\n  x"))]);
         let two = fix(&[(0, Edit::insert(8, "\n x\n"))]);
         let step = land(&program, &[(named("one"), &one), (named("two"), &two)], &input);

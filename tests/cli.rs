@@ -40,14 +40,22 @@ fn run_case(folder: &Path) -> String {
     copy(&folder.join("in"), project.path());
     let mut before = tree(project.path());
     let mut out = String::new();
-    for line in fs::read_to_string(folder.join("cmd")).unwrap().lines().filter(|line| !line.trim().is_empty()) {
+    for line in fs::read_to_string(folder.join("cmd"))
+        .unwrap()
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+    {
         let _ = writeln!(out, "$ {line}");
         let output = run_line(line, project.path());
         out.push_str(&cleaned(&output.stdout, project.path()));
         for line in cleaned(&output.stderr, project.path()).lines() {
             let _ = writeln!(out, "! {line}");
         }
-        let _ = writeln!(out, "= exit {}", output.status.code().map_or("by signal".into(), |code| code.to_string()));
+        let _ = writeln!(
+            out,
+            "= exit {}",
+            output.status.code().map_or("by signal".into(), |code| code.to_string())
+        );
         let after = tree(project.path());
         for (path, text) in &after {
             if before.get(path) != Some(text) {
@@ -67,7 +75,9 @@ fn run_line(line: &str, project: &Path) -> Output {
         Some((folder, line)) => (project.join(folder), line),
         None => (project.to_path_buf(), line),
     };
-    let (line, input) = line.split_once(" < ").map_or((line, None), |(line, file)| (line, Some(fs::read(folder.join(file)).unwrap())));
+    let (line, input) = line
+        .split_once(" < ")
+        .map_or((line, None), |(line, file)| (line, Some(fs::read(folder.join(file)).unwrap())));
     let args: Vec<&str> = line.strip_prefix("opwright").unwrap().split_whitespace().collect();
     run(&folder, &args, input.as_deref())
 }
@@ -89,12 +99,17 @@ fn run(folder: &Path, args: &[&str], input: Option<&[u8]>) -> Output {
 fn cleaned(bytes: &[u8], project: &Path) -> String {
     let real = project.canonicalize().unwrap();
     let text = String::from_utf8_lossy(bytes).replace(&real.display().to_string(), "[PROJECT]");
-    text.replace(&project.display().to_string(), "[PROJECT]").replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
+    text.replace(&project.display().to_string(), "[PROJECT]")
+        .replace(env!("CARGO_PKG_VERSION"), "[VERSION]")
 }
 
 fn tree(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
-    for entry in walkdir::WalkDir::new(folder).into_iter().map(Result::unwrap).filter(|e| e.file_type().is_file()) {
+    for entry in walkdir::WalkDir::new(folder)
+        .into_iter()
+        .map(Result::unwrap)
+        .filter(|e| e.file_type().is_file())
+    {
         let name = entry.path().strip_prefix(folder).unwrap().to_string_lossy().into_owned();
         found.insert(name, fs::read(entry.path()).unwrap());
     }
@@ -124,11 +139,18 @@ fn check_json(folder: &Path, args: &[&str]) -> (Option<i32>, serde_json::Value) 
     let output = run(folder, &[&["check", "--output-format", "json"], args].concat(), None);
     let text = String::from_utf8(output.stdout).unwrap();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    (output.status.code(), serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{error}")))
+    (
+        output.status.code(),
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("{e}: {text}{error}")),
+    )
 }
 
 fn reported(json: &serde_json::Value) -> Vec<String> {
-    json.as_array().unwrap().iter().map(|f| format!("{}: {}", f["file"].as_str().unwrap(), f["rule"].as_str().unwrap())).collect()
+    json.as_array()
+        .unwrap()
+        .iter()
+        .map(|f| format!("{}: {}", f["file"].as_str().unwrap(), f["rule"].as_str().unwrap()))
+        .collect()
 }
 
 #[test]
@@ -176,7 +198,10 @@ fn folders_that_hold_no_project_code_are_passed_over() {
 #[test]
 fn odd_names_links_and_locked_files_do_no_harm() {
     use std::os::unix::ffi::OsStrExt;
-    let folder = project(&[("a.py", b"x = 1  # opwright: ignore[syntax-error] nothing here\n"), ("locked/b.py", b"x = 1\n")]);
+    let folder = project(&[
+        ("a.py", b"x = 1  # opwright: ignore[syntax-error] nothing here\n"),
+        ("locked/b.py", b"x = 1\n"),
+    ]);
     let outside = project(&[("c.py", b"def f(:\n")]);
     let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xff\n.py"));
     // Some file systems refuse such names.
@@ -186,7 +211,11 @@ fn odd_names_links_and_locked_files_do_no_harm() {
     std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
     std::os::unix::fs::symlink("nowhere.py", folder.path().join("dangling.py")).unwrap();
     let (code, json) = check_json(folder.path(), &[]);
-    assert_eq!((code, json.as_array().unwrap().len()), (Some(1), 1 + usize::from(has_odd)), "{json}");
+    assert_eq!(
+        (code, json.as_array().unwrap().len()),
+        (Some(1), 1 + usize::from(has_odd)),
+        "{json}"
+    );
     let output = run(folder.path(), &["check", "--fix", "--exit-zero"], None);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs::read(folder.path().join("a.py")).unwrap(), b"x = 1\n");
@@ -214,7 +243,10 @@ fn a_reader_that_leaves_early_is_no_failure() {
 #[test]
 fn damaged_files_never_end_a_run() {
     let mut texts: Vec<Vec<u8>> = Vec::new();
-    for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")).into_iter().flatten() {
+    for entry in walkdir::WalkDir::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures"))
+        .into_iter()
+        .flatten()
+    {
         if entry.path().extension().is_some_and(|e| e == "py") {
             texts.push(fs::read(entry.path()).unwrap());
         }
@@ -241,10 +273,19 @@ fn damaged_files_never_end_a_run() {
             fs::write(folder.path().join(format!("f{number}_{cut}.py")), damaged).unwrap();
         }
     }
-    fs::write(folder.path().join("deep.py"), format!("x = {}{}\n", "(".repeat(3000), ")".repeat(3000))).unwrap();
+    fs::write(
+        folder.path().join("deep.py"),
+        format!("x = {}{}\n", "(".repeat(3000), ")".repeat(3000)),
+    )
+    .unwrap();
     fs::write(folder.path().join("long.py"), format!("x = {}1\n", "1 + ".repeat(20_000))).unwrap();
     let before = tree(folder.path());
-    for args in [&["check", "--output-format", "json"][..], &["check"], &["inventory", "--output-format", "json"], &["check", "--diff", "--unsafe"]] {
+    for args in [
+        &["check", "--output-format", "json"][..],
+        &["check"],
+        &["inventory", "--output-format", "json"],
+        &["check", "--diff", "--unsafe"],
+    ] {
         let output = run(folder.path(), args, None);
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 1)), "{args:?}: {error}");

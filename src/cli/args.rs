@@ -141,6 +141,10 @@ pub(super) enum Format {
     Full,
     Concise,
     Json,
+    Sarif,
+    Github,
+    Gitlab,
+    Junit,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

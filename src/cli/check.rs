@@ -8,7 +8,8 @@ use crate::pipeline::{self, Applied, Fixed, Wanted};
 use crate::project::{Failure, Request, write};
 use crate::report::{self, Files, plural, text};
 use crate::source::{FileId, Source};
-use std::collections::BTreeMap;
+use crate::suppress::Ignored;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ fn request(args: &Args) -> Result<Request, Failure> {
 fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     let checked = pipeline::check(&run.input());
     let shown = shown(checked.findings, run);
-    print(args, &shown, &run.sources(), run, out);
+    print(args, &shown, &checked.ignored, &run.sources(), run, out);
     if is_text(args) {
         out.write(&text::summary(&shown, run.shown_files()));
     }
@@ -69,7 +70,7 @@ fn shown(findings: Vec<Finding>, run: &Run) -> Vec<Finding> {
     shown
 }
 
-fn print(args: &Args, findings: &[Finding], sources: &[Arc<Source>], run: &Run, out: &mut Output) {
+fn print(args: &Args, findings: &[Finding], ignored: &[Ignored], sources: &[Arc<Source>], run: &Run, out: &mut Output) {
     let files = Files {
         sources,
         names: &run.names,
@@ -81,8 +82,18 @@ fn print(args: &Args, findings: &[Finding], sources: &[Arc<Source>], run: &Run, 
         (false, Format::Full) => text::full(findings, files, colours),
         (false, Format::Concise) => text::concise(findings, files),
         (false, Format::Json) => report::json::render(findings, files) + "\n",
+        (false, Format::Sarif) => report::sarif::render(findings, &covered(ignored, run), files) + "\n",
+        (false, Format::Github) => report::github::render(findings, files),
+        (false, Format::Gitlab) => report::gitlab::render(findings, files) + "\n",
+        (false, Format::Junit) => report::junit::render(findings, files),
     };
     out.write(&text);
+}
+
+/// Findings in what was named that a comment covers, each with the comment's reason.
+fn covered(ignored: &[Ignored], run: &Run) -> Vec<(Finding, String)> {
+    let shown = ignored.iter().filter(|ignored| run.is_shown(ignored.finding.place.file));
+    shown.map(|ignored| (ignored.finding.clone(), ignored.reason.clone())).collect()
 }
 
 fn is_text(args: &Args) -> bool {
@@ -129,12 +140,7 @@ fn show_diff(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     }
     complain_undone(&fixed.undone, run, out);
     let left = shown(fixed.checked.findings, run);
-    let would = format!(
-        "would fix {} in {}",
-        plural(fixed.applied.len(), "finding"),
-        plural(fixed.texts.len(), "file")
-    );
-    out.complain(&format!("{would}; {}", left_over(&left, args)));
+    out.complain(&done("would fix", &fixed.applied, fixed.texts.len(), &left, args));
     let changes = !fixed.applied.is_empty() && !args.exit_zero;
     Ok(exit_code(args, &left).max(u8::from(changes)))
 }
@@ -148,7 +154,7 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     let written = if run.stdin_path.is_some() {
         Ok(())
     } else {
-        write_all(&fixed.texts, run, out)
+        write_all(&fixed, run, out)
     };
     complain_undone(&fixed.undone, run, out);
     let left = shown(fixed.checked.findings, run);
@@ -164,11 +170,11 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
         out.write(&text.unwrap_or_default());
         out.complain(&summary);
     } else {
-        print(args, &left, &sources, run, out);
+        print(args, &left, &fixed.checked.ignored, &sources, run, out);
         if is_text(args) {
-            out.write(&summary)
+            out.write(&(summary + "\n"));
         } else {
-            out.complain(summary.trim_end())
+            out.complain(&summary);
         }
     }
     written?;
@@ -176,19 +182,47 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     Ok(exit_code(args, &left).max(u8::from(changed)))
 }
 
-/// Writes the changed files. A file that cannot be written is told; the others are written.
-fn write_all(texts: &BTreeMap<FileId, Arc<Source>>, run: &Run, out: &Output) -> Result<(), Failure> {
-    let mut failed = 0;
-    for (file, source) in texts {
-        if let Err(why) = write::replace(&run.project.root, &run.project.files[file.index()], &source.text) {
-            out.complain(&format!("opwright: error: {why}"));
-            failed += 1;
+/// Writes the changed files. A file that cannot be written is told, and with it no other file of the same fix is written.
+fn write_all(fixed: &Fixed, run: &Run, out: &Output) -> Result<(), Failure> {
+    let (mut ready, mut failed) = (BTreeMap::new(), BTreeSet::new());
+    for (&file, source) in &fixed.texts {
+        match write::prepare(&run.project.root, &run.project.files[file.index()], &source.text) {
+            Ok(prepared) => _ = ready.insert(file, prepared),
+            Err(why) => {
+                out.complain(&format!("opwright: error: {why}"));
+                failed.insert(file);
+            }
         }
     }
-    if failed == 0 {
+    spread(&mut failed, &fixed.applied);
+    for (file, prepared) in ready {
+        if failed.contains(&file) {
+            let name = &run.names[file.index()];
+            out.complain(&format!(
+                "opwright: error: {name}: not written: a fix of it changes another file too, which cannot be written"
+            ));
+        } else if let Err(why) = prepared.write() {
+            out.complain(&format!("opwright: error: {why}"));
+            failed.insert(file);
+        }
+    }
+    if failed.is_empty() {
         Ok(())
     } else {
-        Err(Failure(format!("{} not written", plural(failed, "file"))))
+        Err(Failure(format!("{} not written", plural(failed.len(), "file"))))
+    }
+}
+
+/// Adds every file that a fix changes together with one that failed.
+fn spread(failed: &mut BTreeSet<FileId>, applied: &[Applied]) {
+    loop {
+        let before = failed.len();
+        for fix in applied.iter().filter(|fix| !fix.files.is_disjoint(failed)).collect::<Vec<_>>() {
+            failed.extend(&fix.files);
+        }
+        if failed.len() == before {
+            return;
+        }
     }
 }
 
@@ -208,7 +242,11 @@ fn done(verb: &str, applied: &[Applied], files: usize, left: &[Finding], args: &
         0 => "nothing to fix".to_string(),
         n => format!("{verb} {} in {}", plural(n, "finding"), plural(files, "file")),
     }];
-    parts.push(if left.is_empty() { "no findings left".into() } else { format!("{} left", report::counts(left)) });
+    parts.push(if left.is_empty() {
+        "no findings left".into()
+    } else {
+        format!("{} left", report::counts(left))
+    });
     let held = text::with_fix(left, Safety::Unsafe);
     if held > 0 && !args.unsafe_fixes {
         parts.push(format!("{} held back as unsafe (--unsafe applies them)", plural(held, "fix")));

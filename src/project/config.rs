@@ -107,9 +107,21 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 fn explain(file: &str, text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map_or(0, |span| span.start.min(text.len()));
     let line = 1 + text[..start].matches('\n').count();
-    let message = error.message().trim().replace("unknown field", "unknown key").replace("unknown variant", "unknown value");
-    let key = text.lines().nth(line - 1).and_then(|line| line.split_once('=')).map_or("", |(key, _)| key.trim());
-    let key = if key.is_empty() || message.starts_with("unknown key") { String::new() } else { format!("{key}: ") };
+    let message = error
+        .message()
+        .trim()
+        .replace("unknown field", "unknown key")
+        .replace("unknown variant", "unknown value");
+    let key = text
+        .lines()
+        .nth(line - 1)
+        .and_then(|line| line.split_once('='))
+        .map_or("", |(key, _)| key.trim());
+    let key = if key.is_empty() || message.starts_with("unknown key") {
+        String::new()
+    } else {
+        format!("{key}: ")
+    };
     match suggestion_in(&message) {
         Some(name) => {
             let short = message.split(", expected ").next().unwrap_or(&message);

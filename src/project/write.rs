@@ -3,10 +3,17 @@
 use super::File;
 use super::files::reason;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Writes the new text of a file through a temporary file beside it; says why when it does not.
-pub fn replace(root: &Path, file: &File, text: &str) -> Result<(), String> {
+/// A new text that lies in a temporary file beside its target.
+pub struct Prepared {
+    name: String,
+    target: PathBuf,
+    temporary: tempfile::NamedTempFile,
+}
+
+/// Writes the new text of a file beside it; says why when the file may not be replaced.
+pub fn prepare(root: &Path, file: &File, text: &str) -> Result<Prepared, String> {
     let name = &file.source.path;
     let fail = |why: String| format!("{name}: not written: {why}");
     let target = real_path(root, &file.path).map_err(fail)?;
@@ -17,7 +24,23 @@ pub fn replace(root: &Path, file: &File, text: &str) -> Result<(), String> {
     let Some(after) = file.encoding.encode(text) else {
         return Err(fail("the file's declared encoding has no way to write the new text".into()));
     };
-    write_beside(&target, &after).map_err(|e| fail(reason(&e)))
+    let temporary = write_beside(&target, &after).map_err(|e| fail(reason(&e)))?;
+    Ok(Prepared {
+        name: name.clone(),
+        target,
+        temporary,
+    })
+}
+
+impl Prepared {
+    /// Puts the new text in the place of the old one.
+    pub fn write(self) -> Result<(), String> {
+        let Self { name, target, temporary } = self;
+        temporary
+            .persist(target)
+            .map(|_| ())
+            .map_err(|e| format!("{name}: not written: {}", reason(&e.error)))
+    }
 }
 
 /// The file behind a link, if it is inside the root.
@@ -31,15 +54,14 @@ fn real_path(root: &Path, path: &Path) -> Result<std::path::PathBuf, String> {
     }
 }
 
-fn write_beside(target: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write_beside(target: &Path, bytes: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
     let permissions = std::fs::metadata(target)?.permissions();
     let folder = target.parent().unwrap_or(Path::new("."));
     let mut temporary = tempfile::Builder::new().prefix(".opwright-").tempfile_in(folder)?;
     temporary.write_all(bytes)?;
     temporary.as_file().set_permissions(permissions)?;
     temporary.as_file().sync_all()?;
-    temporary.persist(target).map_err(|e| e.error)?;
-    Ok(())
+    Ok(temporary)
 }
 
 #[cfg(test)]
@@ -63,6 +85,10 @@ mod tests {
             cold: false,
             shown: true,
         }
+    }
+
+    fn replace(root: &Path, file: &File, text: &str) -> Result<(), String> {
+        prepare(root, file, text)?.write()
     }
 
     #[test]

@@ -1,11 +1,16 @@
 //! Findings for readers: people, editors, continuous integration. Each writer takes the same sorted list.
 
+pub mod github;
+pub mod gitlab;
 pub mod inventory;
 pub mod json;
+pub mod junit;
+pub mod sarif;
 pub mod text;
 
 use crate::finding::{Finding, Level};
 use crate::source::{FileId, Source, Span};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Where the findings' files are: their text, and their names as the reader knows them.
@@ -77,4 +82,28 @@ pub fn plural(n: usize, word: &str) -> String {
             "s"
         }
     )
+}
+
+/// A print of each finding that stays the same when lines move: made of the file, the rule, the message and how often these were
+/// seen before.
+fn fingerprints(findings: &[Finding], files: Files) -> Vec<String> {
+    let mut seen: BTreeMap<(&str, &str, &str), u64> = BTreeMap::new();
+    findings
+        .iter()
+        .map(|finding| {
+            let key = (files.name(finding.place.file), finding.rule, finding.message.as_str());
+            let count = seen.entry(key).or_default();
+            *count += 1;
+            hash(&[key.0, key.1, key.2, &count.to_string()])
+        })
+        .collect()
+}
+
+/// FNV-1a over the parts, in 64 bits: the same on every machine and in every release.
+fn hash(parts: &[&str]) -> String {
+    let mut state = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
+        state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    format!("{state:016x}")
 }

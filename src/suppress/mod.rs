@@ -62,7 +62,10 @@ pub fn apply(found: Vec<Finding>, files: &[(&Source, &Facts)], rules: &[RuleName
     if report_unused {
         for (index, comments) in comments.iter().enumerate() {
             let file = FileId(index as u32);
-            let found: Vec<Finding> = comments.iter().flat_map(|comment| comment.complaints(file, files[index].0, rules)).collect();
+            let found: Vec<Finding> = comments
+                .iter()
+                .flat_map(|comment| comment.complaints(file, files[index].0, rules))
+                .collect();
             // An `ignore-file[unused-ignore]` speaks of these too.
             let silenced = comments
                 .iter()
@@ -115,7 +118,12 @@ impl<'a> Comment<'a> {
     fn complaints(&self, file: FileId, source: &Source, rules: &[RuleName]) -> Vec<Finding> {
         if let Some(why) = &self.directive.malformed {
             let help = "write `# opwright: ignore[rule] reason`";
-            return vec![complaint(file, self.directive.span, format!("this ignore comment has no effect: {why}"), Some(help.into()))];
+            return vec![complaint(
+                file,
+                self.directive.span,
+                format!("this ignore comment has no effect: {why}"),
+                Some(help.into()),
+            )];
         }
         let mut found = Vec::new();
         let mut unused = Vec::new();
@@ -139,7 +147,10 @@ impl<'a> Comment<'a> {
                 claims: vec![(file, edit.span)],
                 edits: vec![(file, edit)],
             });
-            finding.help = finding.fix.is_none().then(|| "remove the comment, or the name from its list".into());
+            finding.help = finding
+                .fix
+                .is_none()
+                .then(|| "remove the comment, or the name from its list".into());
             found.push(finding);
         }
         found
@@ -149,7 +160,10 @@ impl<'a> Comment<'a> {
 /// Takes names out of a comment, or the comment out of the file when no name is left. A comment that says more is left alone.
 fn removal(directive: &Directive, unused: &[usize], source: &Source) -> Option<Edit> {
     let rules = &directive.rules;
-    let kept: Vec<&str> = (0..rules.len()).filter(|index| !unused.contains(index)).map(|index| rules[index].0.as_str()).collect();
+    let kept: Vec<&str> = (0..rules.len())
+        .filter(|index| !unused.contains(index))
+        .map(|index| rules[index].0.as_str())
+        .collect();
     if !kept.is_empty() {
         let (first, last) = (rules.first()?.1, rules.last()?.1);
         return Some(Edit::replace(first.to(last), kept.join(", ")));
@@ -159,11 +173,17 @@ fn removal(directive: &Directive, unused: &[usize], source: &Source) -> Option<E
         return None;
     }
     if directive.own_line {
-        return Some(Edit::replace(Span::new(source.line_start(directive.span.start), source.line_end(directive.span.start)), ""));
+        return Some(Edit::replace(
+            Span::new(source.line_start(directive.span.start), source.line_end(directive.span.start)),
+            "",
+        ));
     }
     let before = &source.text[source.line_start(directive.span.start) as usize..directive.span.start as usize];
     let blank = before.len() - before.trim_end().len();
-    Some(Edit::replace(Span::new(directive.span.start - blank as u32, directive.span.end), ""))
+    Some(Edit::replace(
+        Span::new(directive.span.start - blank as u32, directive.span.end),
+        "",
+    ))
 }
 
 fn complaint(file: FileId, span: Span, message: String, help: Option<String>) -> Finding {

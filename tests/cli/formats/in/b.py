@@ -1,0 +1,2 @@
+def f(x):
+    return x  # opwright: ignore[meta] because, as it is
