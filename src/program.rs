@@ -267,6 +267,8 @@ pub struct Refusal {
     pub kind: RefusalKind,
     /// Torch's reason, in short.
     pub reason: String,
+    /// False: what stands there cannot be known here, so torch may accept it.
+    pub certain: bool,
 }
 
 /// Kinds of refusals: one rule each.

@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod frameworks;
+pub mod op_schema;
 pub mod op_style;
 pub mod torch;
 pub mod triton;

@@ -115,3 +115,78 @@ fn description_names_the_file() {
     assert_eq!(text, "torch.Tensor.reshape(self) -> maybe self\n  rules/knowledge/torch.toml");
     assert!(knowledge.describe("acme.nothing").is_none());
 }
+
+mod schemas {
+    use crate::knowledge::op_schema::OpSchema;
+
+    fn parse(text: &str) -> OpSchema {
+        OpSchema::parse(text).unwrap_or_else(|e| panic!("{text}: {e}"))
+    }
+
+    #[test]
+    fn aten_schemas_are_read() {
+        let add = parse("aten::add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)");
+        assert_eq!((&*add.namespace, &*add.name, &*add.overload), ("aten", "add", "out"));
+        assert_eq!(add.writes().collect::<Vec<_>>(), [3]);
+        assert!(add.params[2].keyword_only && !add.params[1].keyword_only);
+        assert_eq!(add.params[2].default.as_deref(), Some("1"));
+        assert_eq!(add.sources(&add.returns[0]), [3]);
+
+        let split = parse("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]");
+        assert_eq!(split.returns[0].ty.text, "Tensor[]");
+        assert_eq!(split.sources(&split.returns[0]), [0]);
+
+        let conv = parse(
+            "conv(Tensor x, SymInt[2] stride=1, SymInt[2] padding=[0, 0], str mode=\"a, b)\", float e=-1e-05) -> (Tensor, Tensor indices)",
+        );
+        assert_eq!(conv.params[2].default.as_deref(), Some("[0, 0]"));
+        assert_eq!(conv.params[3].default.as_deref(), Some("\"a, b)\""));
+        assert_eq!(conv.params[4].default.as_deref(), Some("-1e-05"));
+        assert_eq!(conv.returns[1].name.as_deref(), Some("indices"));
+
+        let lists = parse("f(Tensor(a!)[] self, Tensor[](b!)? outs, Tensor!? key, Tensor? z=None, Dict(str, Tensor)[] d) -> ()");
+        assert_eq!(lists.writes().collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(lists.params[1].ty.text, "Tensor[]?");
+        assert_eq!(lists.params[4].ty.text, "Dict(str, Tensor)[]");
+        assert!(lists.returns.is_empty());
+
+        let class = parse("make(__torch__.torch.classes.c10d.ProcessGroup g, ...) -> ...");
+        assert!(class.variadic);
+        assert_eq!(parse("(Tensor x) -> Tensor").name, "");
+        assert_eq!(parse("ns::only_a_name").qualified(), "ns::only_a_name");
+    }
+
+    #[test]
+    fn malformed_schemas_are_refused() {
+        for text in [
+            "",
+            "f(",
+            "f(Tensor)",
+            "f(Tensor x)",
+            "f(Tensor x) ->",
+            "f(Tensor x,) -> ()",
+            "f(Tensor x) -> () extra",
+            "f(Tensor(a! x) -> ()",
+            "1f(Tensor x) -> ()",
+            "a::b::c(Tensor x) -> ()",
+            "f(Tensor x=) -> ()",
+            "f(str s=\"a) -> ()",
+            "f(Tensor[ x) -> ()",
+            "f(Tensor x -> ()",
+        ] {
+            assert!(OpSchema::parse(text).is_err(), "{text}");
+        }
+        let deep = format!("f({}Tensor", "(".repeat(100_000));
+        assert!(OpSchema::parse(&deep).is_err());
+    }
+
+    #[test]
+    fn schemas_of_framework_files_are_read() {
+        let knowledge = crate::knowledge::Knowledge::embedded();
+        let schemas: Vec<&String> = knowledge.frameworks.iter().flat_map(|f| &f.schemas).collect();
+        assert!(schemas.len() > 250);
+        for schema in schemas {
+            assert!(!parse(schema).namespace.is_empty(), "{schema}");
+        }
+    }
+}

@@ -37,8 +37,10 @@ pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef]) -> FxHashMap<F
 fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<FunctionRef, Vec<Caller>> {
     let resolver = host.resolver;
     let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
-    let per_file: Vec<Vec<(FunctionRef, Caller)>> =
-        (0..resolver.files.len()).into_par_iter().map(|i| in_file(host, FileId(i as u32), &names, wanted)).collect();
+    let per_file: Vec<Vec<(FunctionRef, Caller)>> = (0..resolver.files.len())
+        .into_par_iter()
+        .map(|i| in_file(host, FileId(i as u32), &names, wanted))
+        .collect();
     let mut found: FxHashMap<FunctionRef, Vec<Caller>> = FxHashMap::default();
     for (f, caller) in per_file.into_iter().flatten() {
         found.entry(f).or_default().push(caller);
@@ -48,12 +50,23 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<Funct
 
 fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {
     let facts = host.resolver.facts(file);
-    let here: FxHashSet<Name> = facts.names.iter().enumerate().filter(|(_, n)| names.contains(&***n)).map(|(i, _)| Name(i as u32)).collect();
+    let here: FxHashSet<Name> = facts
+        .names
+        .iter()
+        .enumerate()
+        .filter(|(_, n)| names.contains(&***n))
+        .map(|(i, _)| Name(i as u32))
+        .collect();
     let mut out = Vec::new();
     if here.is_empty() {
         return out;
     }
-    let renamed: FxHashSet<Name> = facts.imports.iter().filter(|i| i.member.is_some_and(|m| here.contains(&m))).map(|i| i.bound).collect();
+    let renamed: FxHashSet<Name> = facts
+        .imports
+        .iter()
+        .filter(|i| i.member.is_some_and(|m| here.contains(&m)))
+        .map(|i| i.bound)
+        .collect();
     for (id, function) in facts.functions() {
         let at = FunctionRef { file, function: id };
         let body = &function.body;
@@ -78,11 +91,21 @@ fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHa
                 called.extend(call.args.iter().map(|a| a.value));
                 continue;
             }
-            let place = Place { file, span: body.value(value).span };
+            let place = Place {
+                file,
+                span: body.value(value).span,
+            };
             if named(call.callee) {
                 called.insert(call.callee);
                 for f in targets(call.callee) {
-                    out.push((f, Caller { function: at, call: Some(call_id), place }));
+                    out.push((
+                        f,
+                        Caller {
+                            function: at,
+                            call: Some(call_id),
+                            place,
+                        },
+                    ));
                 }
             }
             let mut registers = None;
@@ -91,14 +114,32 @@ fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHa
                 called.insert(arg.value);
                 if !registers {
                     let place = Place { file, span: arg.span };
-                    out.extend(targets(arg.value).into_iter().map(|f| (f, Caller { function: at, call: None, place })));
+                    out.extend(targets(arg.value).into_iter().map(|f| {
+                        (
+                            f,
+                            Caller {
+                                function: at,
+                                call: None,
+                                place,
+                            },
+                        )
+                    }));
                 }
             }
         }
         for (value, v) in body.iter() {
             if matches!(v.op, Op::Free(_) | Op::Attr(..)) && !called.contains(&value) && named(value) {
                 let place = Place { file, span: v.span };
-                out.extend(targets(value).into_iter().map(|f| (f, Caller { function: at, call: None, place })));
+                out.extend(targets(value).into_iter().map(|f| {
+                    (
+                        f,
+                        Caller {
+                            function: at,
+                            call: None,
+                            place,
+                        },
+                    )
+                }));
             }
         }
     }
@@ -111,6 +152,8 @@ fn is_registrar(host: &Host<'_>, at: FunctionRef, callee: ValueId) -> bool {
     if let Op::Call(inner) = host.resolver.body(at).op(callee) {
         names.extend(host.resolver.dotted(at, host.resolver.body(at).call(inner).callee));
     }
-    names.iter().any(|n| host.registry.registrar(n).is_some() || n.ends_with("infer_schema"))
+    names
+        .iter()
+        .any(|n| host.registry.registrar(n).is_some() || n.ends_with("infer_schema"))
         || matches!(host.resolver.body(at).op(callee), Op::Attr(_, n) if host.resolver.text(at.file, n).starts_with("register_"))
 }

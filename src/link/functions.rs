@@ -1,15 +1,17 @@
 //! Puts together what is known of each function of interest.
 
+use super::Options;
 use super::calls;
 use super::conditions::{Condition, contradicts};
 use super::host::{Abs, Host, Root, Summary};
 use super::launches::Candidates;
 use super::resolve::ClassRef;
 use super::types::{Kind, param_kind};
-use super::Options;
 use crate::facts::{FunctionKind, MODULE, Op as Code};
 use crate::knowledge::frameworks::Decorates;
-use crate::program::{Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, Write};
+use crate::program::{
+    Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, Write,
+};
 use crate::source::Place;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -23,7 +25,13 @@ pub(crate) struct Linked {
 }
 
 /// Runs the candidates and keeps those that matter.
-pub(crate) fn assemble(host: &Host<'_>, options: &Options, kernels: &FxHashMap<FunctionRef, KernelId>, candidates: Candidates, ops: &[Op]) -> Linked {
+pub(crate) fn assemble(
+    host: &Host<'_>,
+    options: &Options,
+    kernels: &FxHashMap<FunctionRef, KernelId>,
+    candidates: Candidates,
+    ops: &[Op],
+) -> Linked {
     let mut implements: FxHashMap<FunctionRef, OpId> = FxHashMap::default();
     for (i, op) in ops.iter().enumerate() {
         if let Some(f) = op.implementation {
@@ -34,8 +42,10 @@ pub(crate) fn assemble(host: &Host<'_>, options: &Options, kernels: &FxHashMap<F
         }
     }
     let run: Vec<(FunctionRef, Option<Arc<Summary>>)> = candidates.functions.par_iter().map(|&f| (f, host.summary(f))).collect();
-    let run: Vec<(FunctionRef, Option<Arc<Summary>>)> =
-        run.into_iter().filter(|(f, s)| implements.contains_key(f) || s.as_ref().is_none_or(|s| !s.launches.is_empty())).collect();
+    let run: Vec<(FunctionRef, Option<Arc<Summary>>)> = run
+        .into_iter()
+        .filter(|(f, s)| implements.contains_key(f) || s.as_ref().is_none_or(|s| !s.launches.is_empty()))
+        .collect();
     let names: Vec<FunctionRef> = run.iter().map(|(f, _)| *f).collect();
     let callers = calls::callers(host, &names);
     let standing = Standing::new(host, options, &callers, &implements, ops);
@@ -57,7 +67,10 @@ pub(crate) fn assemble(host: &Host<'_>, options: &Options, kernels: &FxHashMap<F
                 _ => None,
             },
             value: Some(value),
-            place: Place { file: f.file, span: host.resolver.body(f).value(value).span },
+            place: Place {
+                file: f.file,
+                span: host.resolver.body(f).value(value).span,
+            },
             kernels: launched.iter().map(|k| kernels[k]).collect(),
             via: None,
         })
@@ -99,7 +112,10 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
             function: f,
             call: l.call,
             value: l.value,
-            place: Place { file: f.file, span: l.span },
+            place: Place {
+                file: f.file,
+                span: l.span,
+            },
             kernels: l.kernels.iter().filter_map(|k| kernels.get(k).copied()).collect(),
             via: l.via,
         })
@@ -122,7 +138,11 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
             Root::Fresh(..) => continue,
         };
         match &effect.unknown {
-            None => func.mutates.push(Write { param, maybe_copy: effect.maybe, chain: effect.chain.clone() }),
+            None => func.mutates.push(Write {
+                param,
+                maybe_copy: effect.maybe,
+                chain: effect.chain.clone(),
+            }),
             Some(reason) if may_hold_tensor(param as usize) => func.unresolved.push((param, reason.to_string())),
             Some(_) => {}
         }
@@ -142,7 +162,11 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         }
         let shape = shape_of(host, f, r.value, &r.abs, &r.when, &mut numbers);
         params_of(&r.abs, &r.when, &mut alias_of, &|p| may_hold_tensor(p as usize));
-        func.returns.push(ReturnPath { span: r.span, value: r.value, shape });
+        func.returns.push(ReturnPath {
+            span: r.span,
+            value: r.value,
+            shape,
+        });
     }
     func.returns_alias_of = alias_of.into_iter().collect();
     func.returns_alias_of.sort_unstable();
@@ -161,7 +185,14 @@ fn params_of(abs: &Abs, when: &Condition, into: &mut FxHashSet<u16>, tensor: &dy
     }
 }
 
-fn shape_of(host: &Host<'_>, f: FunctionRef, value: Option<crate::facts::ValueId>, abs: &Abs, when: &Condition, numbers: &mut Vec<Root>) -> ReturnShape {
+fn shape_of(
+    host: &Host<'_>,
+    f: FunctionRef,
+    value: Option<crate::facts::ValueId>,
+    abs: &Abs,
+    when: &Condition,
+    numbers: &mut Vec<Root>,
+) -> ReturnShape {
     if abs.none || value.is_none() {
         return ReturnShape::None;
     }
@@ -190,11 +221,24 @@ fn returned(host: &Host<'_>, f: FunctionRef, abs: &Abs, when: &Condition, number
     if live.iter().any(|a| !a.known) {
         return Returned::Unknown;
     }
-    let mut params: Vec<u16> = live.iter().filter_map(|a| if let Root::Param(p) | Root::Part(p, _) = a.root { Some(p) } else { None }).collect();
+    let mut params: Vec<u16> = live
+        .iter()
+        .filter_map(|a| {
+            if let Root::Param(p) | Root::Part(p, _) = a.root {
+                Some(p)
+            } else {
+                None
+            }
+        })
+        .collect();
     params.dedup();
     if !params.is_empty() {
         let or_fresh = live.iter().any(|a| matches!(a.root, Root::Fresh(..)));
-        return Returned::Alias { params, or_fresh, maybe: live.iter().any(|a| a.maybe.is_some()) };
+        return Returned::Alias {
+            params,
+            or_fresh,
+            maybe: live.iter().any(|a| a.maybe.is_some()),
+        };
     }
     if let Some(state) = live.iter().find_map(|a| match &a.root {
         Root::State(path) => Some(path.to_string()),
@@ -215,7 +259,11 @@ fn inline(host: &Host<'_>, f: FunctionRef) -> Option<Inline> {
     let function = resolver.function(f);
     if let Some(class) = function.class {
         let class = ClassRef { file: f.file, class };
-        return Some(if is_autograd(host, class) { Inline::Autograd } else { Inline::Method });
+        return Some(if is_autograd(host, class) {
+            Inline::Autograd
+        } else {
+            Inline::Method
+        });
     }
     match resolver.function(resolver.parent(f)).kind {
         FunctionKind::Module => None,
@@ -225,7 +273,9 @@ fn inline(host: &Host<'_>, f: FunctionRef) -> Option<Inline> {
 }
 
 fn is_autograd(host: &Host<'_>, class: ClassRef) -> bool {
-    host.resolver.derives_from(class, |b| b == "torch.autograd.Function" || b == "torch.autograd.function.Function" || b == "torch.autograd.function.InplaceFunction")
+    host.resolver.derives_from(class, |b| {
+        b == "torch.autograd.Function" || b == "torch.autograd.function.Function" || b == "torch.autograd.function.InplaceFunction"
+    })
 }
 
 /// How functions stand to the dispatcher, to hot and cold code and to autograd: questions over the callers.
@@ -249,7 +299,15 @@ impl<'s, 'a> Standing<'s, 'a> {
     ) -> Self {
         let frameworks = host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
         let inference_only = frameworks.chain(options.inference_only.iter().cloned()).collect();
-        Self { host, options, callers, implements, ops, inference_only, exported: exported(host, callers) }
+        Self {
+            host,
+            options,
+            callers,
+            implements,
+            ops,
+            inference_only,
+            exported: exported(host, callers),
+        }
     }
 
     fn place(&self, f: FunctionRef, func: &mut Func) {
@@ -259,7 +317,11 @@ impl<'s, 'a> Standing<'s, 'a> {
         func.without_grad = self.without_grad(f, &mut Vec::new());
         if let Some(&op) = self.implements.get(&f) {
             func.op = Some(op);
-            func.registration = if self.ops[op.0 as usize].disabled { Registration::Disabled } else { Registration::Yes };
+            func.registration = if self.ops[op.0 as usize].disabled {
+                Registration::Disabled
+            } else {
+                Registration::Yes
+            };
             return;
         }
         if let Some(op) = self.covering(f, &mut Vec::new()) {
@@ -324,7 +386,10 @@ impl<'s, 'a> Standing<'s, 'a> {
         }
         seen.push(f);
         let Some(callers) = self.callers.get(&f) else { return false };
-        !callers.is_empty() && callers.iter().all(|c| c.function != f && c.function.function != MODULE && self.is_cold(c.function, seen))
+        !callers.is_empty()
+            && callers
+                .iter()
+                .all(|c| c.function != f && c.function.function != MODULE && self.is_cold(c.function, seen))
     }
 
     /// Whether a root of hot code leads to a function: `forward` of a module, or what the settings and frameworks name.
@@ -353,7 +418,11 @@ impl<'s, 'a> Standing<'s, 'a> {
                 return true;
             }
         }
-        let listed = self.options.hot.iter().chain(self.host.knowledge.frameworks.iter().flat_map(|f| &f.hot));
+        let listed = self
+            .options
+            .hot
+            .iter()
+            .chain(self.host.knowledge.frameworks.iter().flat_map(|f| &f.hot));
         let qualified = resolver.qualified(f);
         listed.into_iter().any(|pattern| matches_dotted(pattern, &qualified))
     }
@@ -378,7 +447,10 @@ impl<'s, 'a> Standing<'s, 'a> {
         }
         seen.push(f);
         let Some(callers) = self.callers.get(&f) else { return false };
-        !callers.is_empty() && callers.iter().all(|c| c.call.is_some() && c.function != f && self.without_grad(c.function, seen))
+        !callers.is_empty()
+            && callers
+                .iter()
+                .all(|c| c.call.is_some() && c.function != f && self.without_grad(c.function, seen))
     }
 
     fn runs_no_grad(&self, f: FunctionRef) -> bool {
@@ -390,8 +462,16 @@ impl<'s, 'a> Standing<'s, 'a> {
                 _ => d.value,
             };
             let names = resolver.dotted(parent, callee);
-            names.iter().any(|n| matches!(n.as_str(), "torch.no_grad" | "torch.inference_mode" | "torch.autograd.no_grad"))
-                || names.iter().any(|n| self.host.knowledge.frameworks.iter().any(|k| k.decorator.iter().any(|r| r.does == Decorates::NoGrad && r.name == *n)))
+            names
+                .iter()
+                .any(|n| matches!(n.as_str(), "torch.no_grad" | "torch.inference_mode" | "torch.autograd.no_grad"))
+                || names.iter().any(|n| {
+                    self.host
+                        .knowledge
+                        .frameworks
+                        .iter()
+                        .any(|k| k.decorator.iter().any(|r| r.does == Decorates::NoGrad && r.name == *n))
+                })
         })
     }
 }
@@ -408,7 +488,9 @@ fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> F
     let mut asked: Vec<FunctionRef> = callers.keys().copied().collect();
     asked.sort_unstable();
     let names: FxHashMap<&str, Vec<FunctionRef>> = asked.iter().fold(FxHashMap::default(), |mut map, &f| {
-        map.entry(resolver.text(f.file, resolver.function(f).name)).or_insert_with(Vec::new).push(f);
+        map.entry(resolver.text(f.file, resolver.function(f).name))
+            .or_insert_with(Vec::new)
+            .push(f);
         map
     });
     let mut out = FxHashSet::default();
@@ -422,7 +504,9 @@ fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> F
     for file in resolver.files.iter().filter(|f| f.is_package) {
         for import in file.facts.imports.iter().filter(|i| i.function == MODULE) {
             let Some(member) = import.member else { continue };
-            let Some(candidates) = names.get(file.facts.name(member)) else { continue };
+            let Some(candidates) = names.get(file.facts.name(member)) else {
+                continue;
+            };
             let Some(id) = resolver.modules.file(&file.module) else { continue };
             let found = resolver.export(id, file.facts.name(import.bound));
             out.extend(candidates.iter().filter(|f| found.contains(&super::resolve::Entity::Function(**f))));

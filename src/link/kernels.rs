@@ -66,7 +66,11 @@ pub(crate) fn kernels(resolver: &Resolver, knowledge: &Knowledge) -> Vec<(Kernel
     found
         .into_iter()
         .map(|kernel| {
-            let mut effects = if kernel.readable { analysis.effects(kernel.function) } else { opaque(resolver, &kernel) };
+            let mut effects = if kernel.readable {
+                analysis.effects(kernel.function)
+            } else {
+                opaque(resolver, &kernel)
+            };
             hooks::apply(resolver, kernel.function, &mut effects);
             (finished(kernel, &effects), effects)
         })
@@ -79,7 +83,11 @@ pub(crate) fn by_function(kernels: &[(Kernel, KernelEffects)]) -> FxHashMap<Func
 }
 
 fn finished(found: find::Found, effects: &KernelEffects) -> Kernel {
-    let write = |w: &GuardedWrite| Write { param: w.param, maybe_copy: None, chain: w.chain.clone() };
+    let write = |w: &GuardedWrite| Write {
+        param: w.param,
+        maybe_copy: None,
+        chain: w.chain.clone(),
+    };
     Kernel {
         function: found.function,
         dialect: found.dialect,
@@ -104,7 +112,11 @@ fn opaque(resolver: &Resolver, kernel: &find::Found) -> KernelEffects {
             unresolved.push((i as u16, format!("a {} kernel is not read", kernel.dialect)));
         }
     }
-    KernelEffects { unresolved, kinds, ..KernelEffects::default() }
+    KernelEffects {
+        unresolved,
+        kinds,
+        ..KernelEffects::default()
+    }
 }
 
 /// The function of a file's index.

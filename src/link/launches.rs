@@ -20,16 +20,23 @@ pub(crate) struct Candidates {
 /// Looks at every body.
 pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
     let resolver = host.resolver;
-    let names: FxHashSet<&str> = host.kernels.keys().map(|k| resolver.text(k.file, resolver.function(*k).name)).collect();
+    let names: FxHashSet<&str> = host
+        .kernels
+        .keys()
+        .map(|k| resolver.text(k.file, resolver.function(*k).name))
+        .collect();
     let launcher_calls: FxHashSet<&str> = host.registry.launcher_calls().into_iter().collect();
-    let per_file: Vec<Candidates> =
-        (0..resolver.files.len()).into_par_iter().map(|i| of_file(host, FileId(i as u32), &names, &launcher_calls)).collect();
+    let per_file: Vec<Candidates> = (0..resolver.files.len())
+        .into_par_iter()
+        .map(|i| of_file(host, FileId(i as u32), &names, &launcher_calls))
+        .collect();
     let mut all = Candidates::default();
     for one in per_file {
         all.functions.extend(one.functions);
         all.loose.extend(one.loose);
     }
-    all.functions.extend(host.registry.implementations.keys().copied().filter(|f| !host.is_kernel(*f)));
+    all.functions
+        .extend(host.registry.implementations.keys().copied().filter(|f| !host.is_kernel(*f)));
     all.functions.sort_unstable();
     all.functions.dedup();
     all.loose.sort();
@@ -39,8 +46,13 @@ pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
 fn of_file(host: &Host<'_>, file: FileId, kernels: &FxHashSet<&str>, launcher_calls: &FxHashSet<&str>) -> Candidates {
     let facts = host.resolver.facts(file);
     let mut out = Candidates::default();
-    let kernel_names: FxHashSet<Name> =
-        facts.names.iter().enumerate().filter(|(_, n)| kernels.contains(&***n)).map(|(i, _)| Name(i as u32)).collect();
+    let kernel_names: FxHashSet<Name> = facts
+        .names
+        .iter()
+        .enumerate()
+        .filter(|(_, n)| kernels.contains(&***n))
+        .map(|(i, _)| Name(i as u32))
+        .collect();
     for (id, function) in facts.functions() {
         let at = FunctionRef { file, function: id };
         if host.is_kernel(at) || inside_kernel(host, at) {
@@ -87,7 +99,10 @@ fn of_file(host: &Host<'_>, file: FileId, kernels: &FxHashSet<&str>, launcher_ca
                 is_candidate = true;
             }
             if call.decorates.is_none() && !kernel_names.is_empty() {
-                is_candidate |= call.args.iter().any(|a| a.kind != ArgKind::StarStar && names_kernel(host, at, a.value, &kernel_names, 4));
+                is_candidate |= call
+                    .args
+                    .iter()
+                    .any(|a| a.kind != ArgKind::StarStar && names_kernel(host, at, a.value, &kernel_names, 4));
             }
         }
         if is_candidate {
@@ -131,7 +146,10 @@ fn names_kernel(host: &Host<'_>, at: FunctionRef, value: ValueId, names: &FxHash
             names.contains(&import.member.unwrap_or(import.bound)) && !host.kernels_of(at, value).is_empty()
         }
         Op::Select(_, a, b) => names_kernel(host, at, a, names, depth) || names_kernel(host, at, b, names, depth),
-        Op::Phi(items) => body.items(items).iter().any(|&i| i < value && names_kernel(host, at, i, names, depth)),
+        Op::Phi(items) => body
+            .items(items)
+            .iter()
+            .any(|&i| i < value && names_kernel(host, at, i, names, depth)),
         _ => false,
     }
 }

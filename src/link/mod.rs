@@ -9,6 +9,7 @@ mod launches;
 mod modules;
 mod registry;
 mod resolve;
+mod schema;
 mod types;
 
 use crate::knowledge::Knowledge;
@@ -35,7 +36,11 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
     let resolver = Resolver::new(&files, &modules);
     let found = kernels::kernels(&resolver, knowledge);
     let effects: FxHashMap<_, _> = found.iter().map(|(k, e)| (k.function, e.clone())).collect();
-    let ids: FxHashMap<_, _> = found.iter().enumerate().map(|(i, (k, _))| (k.function, KernelId(i as u32))).collect();
+    let ids: FxHashMap<_, _> = found
+        .iter()
+        .enumerate()
+        .map(|(i, (k, _))| (k.function, KernelId(i as u32)))
+        .collect();
     let mut registry = Registry::new(knowledge);
     let mut ops = registry::ops(&resolver, &mut registry);
     registry.learn_ops(knowledge, &ops);
@@ -50,7 +55,9 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
     }
     let by_function = linked.functions.iter().enumerate().map(|(i, f)| (f.function, i)).collect();
     for op in &mut ops {
-        op.func = op.implementation.and_then(|f| linked.functions.binary_search_by_key(&f, |x| x.function).ok());
+        op.func = op
+            .implementation
+            .and_then(|f| linked.functions.binary_search_by_key(&f, |x| x.function).ok());
     }
     let frameworks = frameworks(&files, knowledge);
     let imports = modules::import_closure(&modules, &files);
@@ -81,8 +88,20 @@ fn frameworks(files: &[ProgramFile], knowledge: &Knowledge) -> Vec<String> {
             }
         }
     }
-    let is = |set: &std::collections::BTreeSet<String>, f: &crate::knowledge::frameworks::Framework| f.packages.iter().any(|p| set.contains(p));
-    let mut names: Vec<String> = knowledge.frameworks.iter().filter(|f| is(&own, f)).map(|f| f.name.clone()).collect();
-    names.extend(knowledge.frameworks.iter().filter(|f| !is(&own, f) && is(&imported, f)).map(|f| f.name.clone()));
+    let is =
+        |set: &std::collections::BTreeSet<String>, f: &crate::knowledge::frameworks::Framework| f.packages.iter().any(|p| set.contains(p));
+    let mut names: Vec<String> = knowledge
+        .frameworks
+        .iter()
+        .filter(|f| is(&own, f))
+        .map(|f| f.name.clone())
+        .collect();
+    names.extend(
+        knowledge
+            .frameworks
+            .iter()
+            .filter(|f| !is(&own, f) && is(&imported, f))
+            .map(|f| f.name.clone()),
+    );
     names
 }

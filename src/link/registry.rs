@@ -58,7 +58,10 @@ pub(crate) enum Target {
 /// The argument of a call that a framework file names.
 pub(crate) fn argument(facts: &Facts, call: &Call, which: &Argument) -> Option<ValueId> {
     if let Some(keyword) = &which.keyword
-        && let Some(arg) = call.args.iter().find(|a| matches!(a.kind, ArgKind::Keyword(n) if facts.name(n) == keyword))
+        && let Some(arg) = call
+            .args
+            .iter()
+            .find(|a| matches!(a.kind, ArgKind::Keyword(n) if facts.name(n) == keyword))
     {
         return Some(arg.value);
     }
@@ -82,8 +85,17 @@ impl Registry {
         for framework in &knowledge.frameworks {
             for row in &framework.register {
                 let last = row.call.rsplit('.').next().unwrap_or(&row.call);
-                let shown = if framework.name == "torch" { row.call.clone() } else { format!("{}.{last}", framework.name) };
-                registry.add(Registrar { row: row.clone(), shown, function: None, dying: None });
+                let shown = if framework.name == "torch" {
+                    row.call.clone()
+                } else {
+                    format!("{}.{last}", framework.name)
+                };
+                registry.add(Registrar {
+                    row: row.clone(),
+                    shown,
+                    function: None,
+                    dying: None,
+                });
             }
             registry.launchers.extend(framework.launcher.iter().cloned());
             for decorator in &framework.decorator {
@@ -117,7 +129,10 @@ impl Registry {
 
     /// Last parts of the registrars' names: a cheap test before a callee is resolved.
     pub(crate) fn last_names(&self) -> rustc_hash::FxHashSet<String> {
-        self.registrars.iter().map(|r| r.row.call.rsplit('.').next().unwrap_or("").to_owned()).collect()
+        self.registrars
+            .iter()
+            .map(|r| r.row.call.rsplit('.').next().unwrap_or("").to_owned())
+            .collect()
     }
 
     /// The launcher (decorator or call) that a value refers to.
@@ -125,18 +140,27 @@ impl Registry {
         if self.launchers.is_empty() {
             return None;
         }
-        resolver.dotted(at, callee).iter().find_map(|name| self.launcher_named(name, decorator))
+        resolver
+            .dotted(at, callee)
+            .iter()
+            .find_map(|name| self.launcher_named(name, decorator))
     }
 
     /// The launcher of a dotted name.
     pub(crate) fn launcher_named(&self, name: &str, decorator: bool) -> Option<&Launcher> {
         let key = short_key(name);
-        self.launchers.iter().find(|l| l.decorator == decorator && (l.call == name || short_key(&l.call) == key))
+        self.launchers
+            .iter()
+            .find(|l| l.decorator == decorator && (l.call == name || short_key(&l.call) == key))
     }
 
     /// Last parts of the names of launching calls.
     pub(crate) fn launcher_calls(&self) -> Vec<&str> {
-        self.launchers.iter().filter(|l| !l.decorator).filter_map(|l| l.call.rsplit('.').next()).collect()
+        self.launchers
+            .iter()
+            .filter(|l| !l.decorator)
+            .filter_map(|l| l.call.rsplit('.').next())
+            .collect()
     }
 
     /// What a framework file says of a callee.
@@ -203,7 +227,10 @@ pub(super) fn schema_row(schema: &str) -> Option<(String, Callee)> {
     let open = schema.find('(')?;
     let name = schema[..open].trim().to_owned();
     let (args, returns) = split_schema(&schema[open..])?;
-    let mut row = Callee { name: name.clone(), ..Callee::default() };
+    let mut row = Callee {
+        name: name.clone(),
+        ..Callee::default()
+    };
     let mut sets: Vec<(String, String)> = Vec::new();
     for arg in args.iter().filter(|a| !a.is_empty() && *a != "*") {
         let plain = arg.split('=').next().unwrap_or(arg).trim();
@@ -279,7 +306,13 @@ fn captured_param(resolver: &Resolver<'_>, at: FunctionRef, name: crate::facts::
         scope = facts.function(scope).parent;
         let f = facts.function(scope);
         if let Some(p) = f.param(name) {
-            return Some((FunctionRef { file: at.file, function: scope }, p));
+            return Some((
+                FunctionRef {
+                    file: at.file,
+                    function: scope,
+                },
+                p,
+            ));
         }
         if f.assigned.binary_search_by_key(&name, |a| a.0).is_ok() && f.kind != crate::facts::FunctionKind::Class {
             return None;

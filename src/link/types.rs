@@ -37,7 +37,9 @@ impl Kind {
 /// The kind that the parameter's annotation gives.
 pub(crate) fn param_kind(resolver: &Resolver<'_>, f: FunctionRef, param: u16) -> Kind {
     let function = resolver.function(f);
-    let Some(p) = function.params.get(param as usize) else { return Kind::Unknown };
+    let Some(p) = function.params.get(param as usize) else {
+        return Kind::Unknown;
+    };
     if param == 0
         && let Some(class) = function.class
         && !resolver.has_plain_decorator(f, "staticmethod")
@@ -45,12 +47,22 @@ pub(crate) fn param_kind(resolver: &Resolver<'_>, f: FunctionRef, param: u16) ->
         return Kind::Object(ClassRef { file: f.file, class });
     }
     let kind = match p.annotation {
-        Some(annotation) => annotation_kind(resolver, ValueRef { at: resolver.parent(f), value: annotation.value }, 12),
+        Some(annotation) => annotation_kind(
+            resolver,
+            ValueRef {
+                at: resolver.parent(f),
+                value: annotation.value,
+            },
+            12,
+        ),
         None => Kind::Unknown,
     };
     if kind == Kind::Unknown
         && let Some(default) = p.default
-        && matches!(resolver.body(resolver.parent(f)).op(default), Op::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Str(_)))
+        && matches!(
+            resolver.body(resolver.parent(f)).op(default),
+            Op::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Str(_))
+        )
     {
         return Kind::Scalar;
     }
@@ -66,9 +78,12 @@ pub(crate) fn annotation_kind(resolver: &Resolver<'_>, v: ValueRef, depth: u32) 
         Op::Const(Const::None | Const::Ellipsis) => Kind::Scalar,
         Op::Const(Const::Str(name)) => quoted_kind(resolver.text(v.at.file, name)),
         Op::Binary(crate::facts::BinaryOp::BitOr, a, b) => here(a).join(here(b)),
-        Op::Tuple(items) | Op::List(items) => {
-            body.items(items).iter().map(|&i| here(i)).reduce(Kind::join).unwrap_or(Kind::Scalar)
-        }
+        Op::Tuple(items) | Op::List(items) => body
+            .items(items)
+            .iter()
+            .map(|&i| here(i))
+            .reduce(Kind::join)
+            .unwrap_or(Kind::Scalar),
         Op::Index(object, index) => {
             let head = resolver.external(v.at, object);
             let last = head.as_deref().and_then(|h| h.rsplit('.').next()).unwrap_or("");
@@ -79,12 +94,11 @@ pub(crate) fn annotation_kind(resolver: &Resolver<'_>, v: ValueRef, depth: u32) 
                     _ => here(index),
                 },
                 "Literal" | "Callable" | "Type" | "type" => Kind::Scalar,
-                "List" | "list" | "Tuple" | "tuple" | "Sequence" | "Iterable" | "Dict" | "dict" | "Mapping" | "Set" | "set" | "MutableMapping" => {
-                    match here(index) {
-                        Kind::Tensor => Kind::Tensors,
-                        other => other,
-                    }
-                }
+                "List" | "list" | "Tuple" | "tuple" | "Sequence" | "Iterable" | "Dict" | "dict" | "Mapping" | "Set" | "set"
+                | "MutableMapping" => match here(index) {
+                    Kind::Tensor => Kind::Tensors,
+                    other => other,
+                },
                 // `Float[Tensor, "b n"]` of jaxtyping, `Tensor["n"]`: the first argument or the head says it.
                 _ => match here(object) {
                     Kind::Tensor => Kind::Tensor,
@@ -129,7 +143,8 @@ fn external_kind(name: &str) -> Kind {
         return match last {
             "Tensor" | "Parameter" | "Buffer" => Kind::Tensor,
             t if t.ends_with("Tensor") => Kind::Tensor,
-            "dtype" | "device" | "Size" | "Generator" | "Stream" | "Event" | "ProcessGroup" | "SymInt" | "layout" | "memory_format" | "Number" => Kind::Scalar,
+            "dtype" | "device" | "Size" | "Generator" | "Stream" | "Event" | "ProcessGroup" | "SymInt" | "layout" | "memory_format"
+            | "Number" => Kind::Scalar,
             _ => Kind::Foreign,
         };
     }

@@ -46,7 +46,11 @@ impl Run<'_, '_> {
     pub(super) fn arguments(&self, call: &Call) -> Arguments {
         let mut out = Arguments::default();
         for arg in &call.args {
-            let passed = Passed { abs: self.abs(arg.value).clone(), value: Some(arg.value), span: arg.span };
+            let passed = Passed {
+                abs: self.abs(arg.value).clone(),
+                value: Some(arg.value),
+                span: arg.span,
+            };
             match arg.kind {
                 ArgKind::Positional => out.positional.push(passed),
                 ArgKind::Keyword(name) => out.keyword.push((self.text(name).into(), passed)),
@@ -55,7 +59,11 @@ impl Run<'_, '_> {
                         let items = self.display_items(arg.value);
                         for (i, part) in parts.iter().enumerate() {
                             let value = items.as_ref().and_then(|items| items.get(i).copied());
-                            out.positional.push(Passed { abs: part.clone(), value, span: arg.span });
+                            out.positional.push(Passed {
+                                abs: part.clone(),
+                                value,
+                                span: arg.span,
+                            });
                         }
                     }
                     None => out.open_stars.push((out.positional.len(), passed)),
@@ -84,7 +92,14 @@ impl Run<'_, '_> {
         {
             for (key, value) in entries {
                 let abs = self.abs(value).clone();
-                out.keyword.push((key, Passed { abs, value: Some(value), span: passed.span }));
+                out.keyword.push((
+                    key,
+                    Passed {
+                        abs,
+                        value: Some(value),
+                        span: passed.span,
+                    },
+                ));
             }
             return;
         }
@@ -95,8 +110,19 @@ impl Run<'_, '_> {
                     for key in keys {
                         let abs = self.load(&alias.root, key).unwrap_or_default();
                         match key {
-                            Key::Name(name) => out.keyword.push((name.clone(), Passed { abs, value: None, span: passed.span })),
-                            Key::Any | Key::Index(_) => out.open_keywords.push(Passed { abs, value: None, span: passed.span }),
+                            Key::Name(name) => out.keyword.push((
+                                name.clone(),
+                                Passed {
+                                    abs,
+                                    value: None,
+                                    span: passed.span,
+                                },
+                            )),
+                            Key::Any | Key::Index(_) => out.open_keywords.push(Passed {
+                                abs,
+                                value: None,
+                                span: passed.span,
+                            }),
                         }
                     }
                 }
@@ -146,9 +172,17 @@ impl Run<'_, '_> {
         let function = self.host.resolver.function(callee);
         let facts = self.host.resolver.facts(callee.file);
         let params = &function.params;
-        let mut bound = Bound { params: vec![None; params.len()], loose: Vec::new(), stars: Vec::new(), keywords: Vec::new() };
+        let mut bound = Bound {
+            params: vec![None; params.len()],
+            loose: Vec::new(),
+            stars: Vec::new(),
+            keywords: Vec::new(),
+        };
         for (name, passed) in &args.keyword {
-            match params.iter().position(|p| facts.name(p.name) == &**name && !matches!(p.kind, ParamKind::Star | ParamKind::StarStar)) {
+            match params
+                .iter()
+                .position(|p| facts.name(p.name) == &**name && !matches!(p.kind, ParamKind::Star | ParamKind::StarStar))
+            {
                 Some(i) => bound.params[i] = Some(passed.clone()),
                 None => bound.keywords.push((name.clone(), passed.clone())),
             }
@@ -171,9 +205,15 @@ impl Run<'_, '_> {
                 let required = slots.iter().filter(|&&i| params[i].default.is_none()).count();
                 if rest > 0 && required == slots.len() && !takes_stars && slots.len() >= args.positional.len() {
                     let first = slots.len() - rest;
-                    args.positional[*at..].iter().enumerate().for_each(|(i, p)| put(&mut bound, first + i, p));
+                    args.positional[*at..]
+                        .iter()
+                        .enumerate()
+                        .for_each(|(i, p)| put(&mut bound, first + i, p));
                     for &slot in &slots[*at..first] {
-                        bound.params[slot] = Some(Passed { value: None, ..star.clone() });
+                        bound.params[slot] = Some(Passed {
+                            value: None,
+                            ..star.clone()
+                        });
                     }
                 } else {
                     bound.loose.extend(args.positional[*at..].iter().cloned());
@@ -193,7 +233,13 @@ impl Run<'_, '_> {
 
     /// A launch of any of `kernels`.
     pub(super) fn launch(&mut self, v: Option<ValueId>, call: Option<CallId>, span: Span, kernels: &[FunctionRef], args: &Arguments) {
-        self.launches.push(Launched { call, value: v, span, kernels: kernels.to_vec(), via: None });
+        self.launches.push(Launched {
+            call,
+            value: v,
+            span,
+            kernels: kernels.to_vec(),
+            via: None,
+        });
         let at = v.unwrap_or(ValueId(self.body.values.len().saturating_sub(1) as u32));
         for &kernel in kernels {
             self.launch_one(at, kernel, args);
@@ -222,10 +268,18 @@ impl Run<'_, '_> {
             .collect();
         for (write, pointee, when) in planned {
             let param = facts.name(function.params[write.param as usize].name);
-            let Some(passed) = &bound.params[write.param as usize] else { continue };
+            let Some(passed) = &bound.params[write.param as usize] else {
+                continue;
+            };
             let mut chain = write.chain.clone();
-            let place = Place { file: self.f.file, span: passed.span };
-            chain.push(Step { place, what: format!("passed to `{name}` as `{param}`") });
+            let place = Place {
+                file: self.f.file,
+                span: passed.span,
+            };
+            chain.push(Step {
+                place,
+                what: format!("passed to `{name}` as `{param}`"),
+            });
             let abs = passed.abs.clone();
             if pointee {
                 self.write_pointees(&abs, at, &when, chain);
@@ -235,14 +289,23 @@ impl Run<'_, '_> {
         }
         for (param, reason) in &effects.unresolved {
             let Some(passed) = &bound.params[*param as usize] else { continue };
-            let place = Place { file: self.f.file, span: passed.span };
+            let place = Place {
+                file: self.f.file,
+                span: passed.span,
+            };
             let what = format!("passed to `{name}` as `{}`", facts.name(function.params[*param as usize].name));
             let abs = passed.abs.clone();
             self.write(&abs, at, &Condition::True, vec![Step { place, what }], Some(reason.as_str().into()));
         }
         for passed in std::mem::take(&mut bound.loose) {
-            let place = Place { file: self.f.file, span: passed.span };
-            let step = Step { place, what: format!("passed to `{name}`") };
+            let place = Place {
+                file: self.f.file,
+                span: passed.span,
+            };
+            let step = Step {
+                place,
+                what: format!("passed to `{name}`"),
+            };
             let reason = "it cannot be told which kernel parameter a starred argument becomes";
             self.write(&passed.abs, at, &Condition::True, vec![step], Some(reason.into()));
         }
@@ -257,7 +320,10 @@ impl Run<'_, '_> {
             }
         }
         if !targets.is_empty() {
-            let target = Abs { aliases: targets, ..Abs::default() };
+            let target = Abs {
+                aliases: targets,
+                ..Abs::default()
+            };
             self.write(&target, at, when, chain, None);
             return;
         }
@@ -285,7 +351,10 @@ impl Run<'_, '_> {
         let pointer = |p: &u16| {
             effects.reads.contains(p) || effects.writes.iter().any(|w| w.param == *p) || effects.unresolved.iter().any(|(u, _)| u == p)
         };
-        let open: Vec<u16> = (0..bound.params.len() as u16).filter(|p| bound.params[*p as usize].is_none()).filter(pointer).collect();
+        let open: Vec<u16> = (0..bound.params.len() as u16)
+            .filter(|p| bound.params[*p as usize].is_none())
+            .filter(pointer)
+            .collect();
         if tensors.len() == open.len() {
             for (param, passed) in open.into_iter().zip(tensors) {
                 bound.params[param as usize] = Some(passed);
@@ -317,7 +386,9 @@ impl Run<'_, '_> {
     /// The default of a parameter.
     pub(super) fn default_binding(&self, callee: FunctionRef, param: u16) -> Binding {
         let resolver = self.host.resolver;
-        let Some(default) = resolver.function(callee).params[param as usize].default else { return Binding::Unknown };
+        let Some(default) = resolver.function(callee).params[param as usize].default else {
+            return Binding::Unknown;
+        };
         let facts = resolver.facts(callee.file);
         match resolver.body(resolver.parent(callee)).op(default) {
             Op::Const(Const::None) => Binding::literal(Literal::None),
@@ -332,7 +403,13 @@ impl Run<'_, '_> {
     pub(super) fn launch_by_decorator(&mut self, returns: &[Return]) {
         for (launcher, kernels, span) in self.launcher_decorators() {
             if launcher.passes != Passes::GridAndDict {
-                self.launches.push(Launched { call: None, value: None, span, kernels, via: None });
+                self.launches.push(Launched {
+                    call: None,
+                    value: None,
+                    span,
+                    kernels,
+                    via: None,
+                });
                 continue;
             }
             for returned in returns {
@@ -341,7 +418,14 @@ impl Run<'_, '_> {
                 let items = self.body.items(items).to_vec();
                 let mut args = Arguments::default();
                 if let Some(&dict) = items.get(1) {
-                    self.keywords_of(Passed { abs: self.abs(dict).clone(), value: Some(dict), span: self.body.value(dict).span }, &mut args);
+                    self.keywords_of(
+                        Passed {
+                            abs: self.abs(dict).clone(),
+                            value: Some(dict),
+                            span: self.body.value(dict).span,
+                        },
+                        &mut args,
+                    );
                 }
                 for (i, param) in self.function.params.iter().enumerate() {
                     let name: Arc<str> = self.text(param.name).into();
@@ -349,7 +433,14 @@ impl Run<'_, '_> {
                         continue;
                     }
                     let value = self.body.iter().find(|(_, v)| v.op == Op::Param(i as u16)).map(|(id, _)| id);
-                    args.keyword.push((name, Passed { abs: Abs::of(Root::Param(i as u16)), value, span: param.name_span }));
+                    args.keyword.push((
+                        name,
+                        Passed {
+                            abs: Abs::of(Root::Param(i as u16)),
+                            value,
+                            span: param.name_span,
+                        },
+                    ));
                 }
                 if contradicts(&[&returned.when]) {
                     continue;
@@ -372,7 +463,9 @@ impl Run<'_, '_> {
                 Op::Call(call) => (resolver.body(parent).call(call).callee, Some(resolver.body(parent).call(call))),
                 _ => (decorator.value, None),
             };
-            let Some(launcher) = self.host.registry.launcher(resolver, parent, callee, true) else { continue };
+            let Some(launcher) = self.host.registry.launcher(resolver, parent, callee, true) else {
+                continue;
+            };
             let argument = call.and_then(|call| super::super::registry::argument(self.facts, call, &launcher.kernel));
             let mut kernels = match argument {
                 Some(value) => self.host.kernels_of(parent, value),
@@ -385,7 +478,9 @@ impl Run<'_, '_> {
                 let class = super::super::resolve::ClassRef { file: self.f.file, class };
                 let members = resolver.members(class, attribute, true);
                 kernels.extend(members.into_iter().filter_map(|e| match e {
-                    super::super::resolve::Entity::Function(f) | super::super::resolve::Entity::Bound(f) if self.host.is_kernel(f) => Some(f),
+                    super::super::resolve::Entity::Function(f) | super::super::resolve::Entity::Bound(f) if self.host.is_kernel(f) => {
+                        Some(f)
+                    }
                     _ => None,
                 }));
             }

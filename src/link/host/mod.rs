@@ -125,7 +125,13 @@ impl<'a> Host<'a> {
         kernels: &'a FxHashMap<FunctionRef, KernelEffects>,
         registry: &'a Registry,
     ) -> Self {
-        Self { resolver, knowledge, kernels, registry, memo: RwLock::default() }
+        Self {
+            resolver,
+            knowledge,
+            kernels,
+            registry,
+            memo: RwLock::default(),
+        }
     }
 
     /// What calling a function does, whatever the arguments.
@@ -159,7 +165,14 @@ impl<'a> Host<'a> {
         }
         let mut assumed = Arc::new(Summary::default());
         for _round in 0..4 {
-            RUNNING.with_borrow_mut(|r| r.push(Running { key: key.clone(), assumed: assumed.clone(), asked: false, reaches: depth }));
+            RUNNING.with_borrow_mut(|r| {
+                r.push(Running {
+                    key: key.clone(),
+                    assumed: assumed.clone(),
+                    asked: false,
+                    reaches: depth,
+                })
+            });
             let summary = Arc::new(body::run(self, key.0, &key.1));
             let done = RUNNING.with_borrow_mut(|r| r.pop()).expect("pushed above");
             let stable = !done.asked || summary == assumed;

@@ -60,12 +60,23 @@ pub(crate) struct Abs {
 impl Abs {
     /// A value that surely shares one piece of memory.
     pub(crate) fn of(root: Root) -> Self {
-        Self { aliases: vec![Alias { root, when: Condition::True, maybe: None, known: true }], ..Self::default() }
+        Self {
+            aliases: vec![Alias {
+                root,
+                when: Condition::True,
+                maybe: None,
+                known: true,
+            }],
+            ..Self::default()
+        }
     }
 
     /// `None`.
     pub(crate) fn none() -> Self {
-        Self { none: true, ..Self::default() }
+        Self {
+            none: true,
+            ..Self::default()
+        }
     }
 
     /// Whether nothing that it may hold is a tensor.
@@ -136,7 +147,9 @@ impl Abs {
         for alias in &mut self.aliases {
             alias.when = alias.when.clone().and(condition.clone());
         }
-        self.parts = self.parts.map(|parts| Arc::new(parts.iter().map(|p| p.clone().when(condition)).collect()));
+        self.parts = self
+            .parts
+            .map(|parts| Arc::new(parts.iter().map(|p| p.clone().when(condition)).collect()));
         self
     }
 
@@ -145,7 +158,9 @@ impl Abs {
         for alias in &mut self.aliases {
             alias.when = Condition::True;
         }
-        self.parts = self.parts.map(|parts| Arc::new(parts.iter().map(|p| p.clone().anywhere()).collect()));
+        self.parts = self
+            .parts
+            .map(|parts| Arc::new(parts.iter().map(|p| p.clone().anywhere()).collect()));
         self
     }
 

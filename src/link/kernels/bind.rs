@@ -102,7 +102,9 @@ impl Flow<'_, '_, '_> {
         let mut extra = Vec::new();
         let mut named = Vec::new();
         let mut spread: Option<Abstract> = None;
-        let slots: Vec<usize> = (0..callee.params.len()).filter(|&i| matches!(callee.params[i].kind, ParamKind::PositionalOnly | ParamKind::Positional)).collect();
+        let slots: Vec<usize> = (0..callee.params.len())
+            .filter(|&i| matches!(callee.params[i].kind, ParamKind::PositionalOnly | ParamKind::Positional))
+            .collect();
         let mut next = 0;
         let mut positional = |argument: Argument| match slots.get(next) {
             Some(&slot) => {
@@ -118,7 +120,12 @@ impl Flow<'_, '_, '_> {
             match arg.kind {
                 ArgKind::Positional => positional(self.argument(arg.value)),
                 ArgKind::Star => match self.value(arg.value).items() {
-                    Some(items) => items.into_iter().for_each(|value| positional(Argument { value, source: Source::Unknown })),
+                    Some(items) => items.into_iter().for_each(|value| {
+                        positional(Argument {
+                            value,
+                            source: Source::Unknown,
+                        })
+                    }),
                     None => spread = Some(spread.take().unwrap_or_default().join(&self.value(arg.value).part(None))),
                 },
                 ArgKind::StarStar => spread = Some(spread.take().unwrap_or_default().join(&self.value(arg.value).flat())),
@@ -142,12 +149,23 @@ impl Flow<'_, '_, '_> {
                     if let Some(spread) = &spread {
                         value = value.join(spread);
                     }
-                    Argument { value, source: Source::Unknown }
+                    Argument {
+                        value,
+                        source: Source::Unknown,
+                    }
                 }
-                (None, Some(spread)) => Argument { value: spread.clone(), source: Source::Unknown },
+                (None, Some(spread)) => Argument {
+                    value: spread.clone(),
+                    source: Source::Unknown,
+                },
                 (None, None) => {
-                    let source = param.default.map_or(Source::Unknown, |value| Source::Default(ValueRef { at: parent, value }));
-                    Argument { value: Abstract::default(), source }
+                    let source = param
+                        .default
+                        .map_or(Source::Unknown, |value| Source::Default(ValueRef { at: parent, value }));
+                    Argument {
+                        value: Abstract::default(),
+                        source,
+                    }
                 }
             }
         };
@@ -155,7 +173,10 @@ impl Flow<'_, '_, '_> {
     }
 
     fn argument(&self, value: ValueId) -> Argument {
-        Argument { value: self.value(value).clone(), source: Source::Value(value) }
+        Argument {
+            value: self.value(value).clone(),
+            source: Source::Value(value),
+        }
     }
 
     /// What conditions over a callee's parameters see of an argument.

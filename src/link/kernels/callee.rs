@@ -35,8 +35,18 @@ pub(super) enum Callee<'k> {
 }
 
 /// Callees of `triton.language` whose arguments may be anything.
-const ANYTHING: &[&str] =
-    &["static_print", "static_assert", "device_print", "device_assert", "assume", "debug_barrier", "zeros_like", "builtins.", "slice", "print"];
+const ANYTHING: &[&str] = &[
+    "static_print",
+    "static_assert",
+    "device_print",
+    "device_assert",
+    "assume",
+    "debug_barrier",
+    "zeros_like",
+    "builtins.",
+    "slice",
+    "print",
+];
 
 impl<'k> Flow<'_, '_, 'k> {
     /// What a call calls.
@@ -154,7 +164,11 @@ impl<'k> Analysis<'_, 'k> {
             None => Callee::Unknown(path.clone()),
             Some(effect) if *effect == Effect::default() => {
                 let last = path.rsplit('.').next().unwrap_or(path);
-                if ANYTHING.iter().any(|a| *a == last || a.ends_with('.') && path.starts_with(a)) { Callee::Pure } else { Callee::Numbers }
+                if ANYTHING.iter().any(|a| *a == last || a.ends_with('.') && path.starts_with(a)) {
+                    Callee::Pure
+                } else {
+                    Callee::Numbers
+                }
             }
             Some(effect) => Callee::Known(effect),
         }
@@ -164,7 +178,11 @@ impl<'k> Analysis<'_, 'k> {
     fn function(&self, f: FunctionRef, object: Option<ValueId>) -> Callee<'k> {
         let function = self.resolver.function(f);
         let parent = super::at(f.file, function.parent);
-        let is_constexpr = function.decorators.iter().any(|d| self.resolver.external_where(parent, d.value, |n| n.ends_with(".constexpr_function")).is_some());
+        let is_constexpr = function.decorators.iter().any(|d| {
+            self.resolver
+                .external_where(parent, d.value, |n| n.ends_with(".constexpr_function"))
+                .is_some()
+        });
         if is_constexpr {
             return Callee::Pure;
         }
@@ -179,8 +197,12 @@ impl<'k> Analysis<'_, 'k> {
 
 /// A body that does nothing.
 fn is_stub(body: &Body) -> bool {
-    body.statements.iter().all(|s| matches!(s.kind, StatementKind::Pass | StatementKind::Text | StatementKind::Return | StatementKind::Expression))
-        && body.calls.is_empty()
+    body.statements.iter().all(|s| {
+        matches!(
+            s.kind,
+            StatementKind::Pass | StatementKind::Text | StatementKind::Return | StatementKind::Expression
+        )
+    }) && body.calls.is_empty()
         && body.iter().all(|(_, v)| match v.op {
             Op::Return(x) => matches!(body.op(x), Op::Const(_)),
             _ => true,

@@ -66,7 +66,15 @@ impl Finder<'_, '_> {
             if let Some((dialect, readable)) = meanings.iter().find_map(|m| m.dialect.clone()) {
                 let decorators = meanings.into_iter().map(|m| m.name).collect();
                 let function = at(file, id);
-                found.insert(function, Found { function, dialect, readable, decorators });
+                found.insert(
+                    function,
+                    Found {
+                        function,
+                        dialect,
+                        readable,
+                        decorators,
+                    },
+                );
             }
         }
     }
@@ -89,10 +97,17 @@ impl Finder<'_, '_> {
                     continue;
                 }
                 let scope = at(file, id);
-                let Some((dialect, readable)) = self.meaning(scope, call.callee).dialect else { continue };
+                let Some((dialect, readable)) = self.meaning(scope, call.callee).dialect else {
+                    continue;
+                };
                 for kernel in self.resolver.functions(scope, first.value) {
                     let decorators = vec!["triton.jit".to_string()];
-                    let new = Found { function: kernel, dialect: dialect.clone(), readable, decorators };
+                    let new = Found {
+                        function: kernel,
+                        dialect: dialect.clone(),
+                        readable,
+                        decorators,
+                    };
                     found.entry(kernel).or_insert(new);
                 }
             }
@@ -196,7 +211,9 @@ impl Finder<'_, '_> {
             return Some((other.dialect.clone(), other.triton));
         }
         let dialect = match path {
-            "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit" | "triton.JITFunction" | "triton.runtime.jit.JITFunction" => "triton",
+            "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit" | "triton.JITFunction" | "triton.runtime.jit.JITFunction" => {
+                "triton"
+            }
             "triton.experimental.gluon.jit" | "triton.experimental.gluon._runtime.jit" => "gluon",
             _ => return None,
         };

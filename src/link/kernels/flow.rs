@@ -74,7 +74,9 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
     /// Values and kinds, each learnt from the other.
     pub(super) fn run(&mut self) {
         let body = self.body;
-        let loops = body.iter().any(|(id, v)| matches!(v.op, Op::Phi(items) if body.items(items).iter().any(|&i| i >= id)));
+        let loops = body
+            .iter()
+            .any(|(id, v)| matches!(v.op, Op::Phi(items) if body.items(items).iter().any(|&i| i >= id)));
         for _ in 0..MOST_ROUNDS {
             for pass in 0..MOST_PASSES {
                 if !self.pass(pass + 2 >= MOST_PASSES) || !loops {
@@ -192,7 +194,11 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
                 _ => return self.any(items).flat(),
             }
         }
-        if fields.iter().all(|(_, a)| a.is_empty()) { Abstract::default() } else { Abstract::object(fields) }
+        if fields.iter().all(|(_, a)| a.is_empty()) {
+            Abstract::default()
+        } else {
+            Abstract::object(fields)
+        }
     }
 
     fn index(&self, object: ValueId, index: ValueId) -> Abstract {
@@ -267,7 +273,9 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
                     self.classes.insert(id, *class);
                     self.construct(*class, call)
                 }
-                Callee::Numbers | Callee::Pure | Callee::Parameter(_) | Callee::Unknown(_) | Callee::UnknownMethod(..) => Abstract::default(),
+                Callee::Numbers | Callee::Pure | Callee::Parameter(_) | Callee::Unknown(_) | Callee::UnknownMethod(..) => {
+                    Abstract::default()
+                }
             };
             result = result.join(&one);
         }
@@ -287,14 +295,21 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
                     // a pointer made a number, or a number made another: no use of it says which
                     return result.as_number();
                 }
-                match arguments.rest.iter().chain(arguments.named.iter().map(|(_, v)| v)).any(|&v| self.is_pointer_type(v)) {
+                match arguments
+                    .rest
+                    .iter()
+                    .chain(arguments.named.iter().map(|(_, v)| v))
+                    .any(|&v| self.is_pointer_type(v))
+                {
                     true => self.retyped(&result),
                     false if result.parts.is_some() => result,
                     false => result.derived(),
                 }
             }
             Derived::Descriptor(params) => of(params).derived(),
-            Derived::Assembly => arguments.get(2).fold(Abstract::default(), |all, v| all.join(&self.value(v).flat().loaded(&self.kinds))),
+            Derived::Assembly => arguments
+                .get(2)
+                .fold(Abstract::default(), |all, v| all.join(&self.value(v).flat().loaded(&self.kinds))),
             Derived::Value => of(&effect.reads).flat().loaded(&self.kinds),
         }
     }
@@ -320,7 +335,9 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
     /// Whether a value is an integer type: `tl.int64`.
     fn is_number_type(&self, value: ValueId) -> bool {
         match self.body.op(value) {
-            Op::Attr(object, name) => matches!(self.body.op(object), Op::Free(_) | Op::Import(_)) && kinds::is_integer_type(self.text(name)),
+            Op::Attr(object, name) => {
+                matches!(self.body.op(object), Op::Free(_) | Op::Import(_)) && kinds::is_integer_type(self.text(name))
+            }
             _ => false,
         }
     }
@@ -331,7 +348,11 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
             Op::Call(call) => {
                 let callee = self.body.call(call).callee;
                 matches!(self.body.op(callee), Op::Attr(_, n) | Op::Free(n) if matches!(self.text(n), "pointer_type" | "PointerType"))
-                    || matches!(self.body.op(callee), Op::Import(_)) && self.resolver().external(self.f, callee).is_some_and(|n| n.ends_with(".pointer_type"))
+                    || matches!(self.body.op(callee), Op::Import(_))
+                        && self
+                            .resolver()
+                            .external(self.f, callee)
+                            .is_some_and(|n| n.ends_with(".pointer_type"))
             }
             Op::Attr(object, name) => match self.body.op(object) {
                 Op::Param(p) => self.text(name) == "dtype" && self.kinds[p as usize] == Kind::Pointer,
@@ -347,8 +368,17 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
             return Abstract::default();
         }
         let needs_conditions = value.alternatives.iter().any(|a| a.when != Condition::True);
-        let bindings: Vec<_> = if needs_conditions { arguments.iter().map(|a| self.binding_for(a)).collect() } else { Vec::new() };
-        let binding = |p: u16| bindings.get(p as usize).cloned().unwrap_or(crate::link::conditions::Binding::Unknown);
+        let bindings: Vec<_> = if needs_conditions {
+            arguments.iter().map(|a| self.binding_for(a)).collect()
+        } else {
+            Vec::new()
+        };
+        let binding = |p: u16| {
+            bindings
+                .get(p as usize)
+                .cloned()
+                .unwrap_or(crate::link::conditions::Binding::Unknown)
+        };
         let mut result = Abstract::default();
         for alternative in &value.alternatives {
             let when = alternative.when.substitute(&binding);
@@ -367,7 +397,10 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
             result = result.join(&sum.unwrap_or_default().when(&when));
         }
         if let Some(parts) = &value.parts {
-            let parts: Vec<(Key, Abstract)> = parts.iter().map(|(k, a)| (k.clone(), self.substitute(summary, a, arguments))).collect();
+            let parts: Vec<(Key, Abstract)> = parts
+                .iter()
+                .map(|(k, a)| (k.clone(), self.substitute(summary, a, arguments)))
+                .collect();
             if parts.iter().any(|(_, a)| !a.is_empty()) {
                 result = result.join(&Abstract::object(parts));
             }
@@ -377,7 +410,9 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
 
     /// What a base of a callee is here.
     pub(super) fn base_in_caller(&self, base: &Base, arguments: &[Argument]) -> Abstract {
-        let Some(argument) = arguments.get(base.param() as usize) else { return Abstract::default() };
+        let Some(argument) = arguments.get(base.param() as usize) else {
+            return Abstract::default();
+        };
         match base {
             Base::Param(_, path) => argument.value.at_path(path),
             Base::Number(_) => argument.value.as_number(),
@@ -386,9 +421,16 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
                 let value = argument.value.flat();
                 let pointee = |a: &Alternative| {
                     let base = a.reduced(&self.kinds).addends.first().or(a.addends.first())?.param();
-                    Some(Alternative { addends: vec![Base::Pointee(base)], when: a.when.clone(), raw: false })
+                    Some(Alternative {
+                        addends: vec![Base::Pointee(base)],
+                        when: a.when.clone(),
+                        raw: false,
+                    })
                 };
-                Abstract { alternatives: value.alternatives.iter().filter_map(pointee).collect(), parts: None }
+                Abstract {
+                    alternatives: value.alternatives.iter().filter_map(pointee).collect(),
+                    parts: None,
+                }
             }
         }
     }
@@ -396,7 +438,10 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
     /// An object of a class: its fields, from `__init__` or from the order in which they are declared.
     fn construct(&mut self, class: ClassRef, call: &Call) -> Abstract {
         let Some(known) = self.analysis.fields(class) else {
-            return call.args.iter().fold(Abstract::default(), |all, a| all.join(&self.value(a.value).flat()));
+            return call
+                .args
+                .iter()
+                .fold(Abstract::default(), |all, a| all.join(&self.value(a.value).flat()));
         };
         let (init, fields) = &*known;
         let Some(f) = *init else {
@@ -415,12 +460,17 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
         };
         let arguments = self.bind_new(f, call);
         let summary = self.analysis.summary(f);
-        let parts = fields.iter().map(|(name, value)| (Key::Field(name.clone()), self.substitute(&summary, value, &arguments))).collect();
+        let parts = fields
+            .iter()
+            .map(|(name, value)| (Key::Field(name.clone()), self.substitute(&summary, value, &arguments)))
+            .collect();
         Abstract::object(parts)
     }
 }
 
 /// Kinds that a function's header gives.
 pub(super) fn declared_kinds(resolver: &Resolver, f: FunctionRef) -> Vec<Kind> {
-    (0..resolver.function(f).params.len()).map(|p| kinds::declared(resolver, f, p as u16)).collect()
+    (0..resolver.function(f).params.len())
+        .map(|p| kinds::declared(resolver, f, p as u16))
+        .collect()
 }

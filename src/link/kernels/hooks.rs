@@ -15,13 +15,19 @@ pub(super) fn apply(resolver: &Resolver, f: FunctionRef, effects: &mut KernelEff
     let function = resolver.function(f);
     let scope = at(f.file, function.parent);
     for decorator in &function.decorators {
-        let Op::Call(call) = resolver.body(scope).op(decorator.value) else { continue };
+        let Op::Call(call) = resolver.body(scope).op(decorator.value) else {
+            continue;
+        };
         let call = resolver.body(scope).call(call);
         let name = match resolver.body(scope).op(call.callee) {
             Op::Attr(_, name) | Op::Free(name) => resolver.text(f.file, name),
             _ => continue,
         };
-        let hooks = Hooks { resolver, kernel: f, scope };
+        let hooks = Hooks {
+            resolver,
+            kernel: f,
+            scope,
+        };
         if name.ends_with("heuristics") {
             hooks.heuristics(call, effects);
         } else {
@@ -42,7 +48,12 @@ struct Hooks<'r, 'a> {
 impl Hooks<'_, '_> {
     fn param(&self, name: &str) -> Option<u16> {
         let facts = self.resolver.facts(self.kernel.file);
-        self.resolver.function(self.kernel).params.iter().position(|p| facts.name(p.name) == name).map(|i| i as u16)
+        self.resolver
+            .function(self.kernel)
+            .params
+            .iter()
+            .position(|p| facts.name(p.name) == name)
+            .map(|i| i as u16)
     }
 
     fn keyword(&self, call: &Call, name: &str) -> Option<ValueId> {
@@ -58,11 +69,26 @@ impl Hooks<'_, '_> {
             }
         }
         if let Some(hook) = self.keyword(call, "pre_hook") {
-            self.hook(ValueRef { at: self.scope, value: hook }, effects);
+            self.hook(
+                ValueRef {
+                    at: self.scope,
+                    value: hook,
+                },
+                effects,
+            );
         }
-        let configs = self.keyword(call, "configs").or_else(|| call.args.first().filter(|a| a.kind == ArgKind::Positional).map(|a| a.value));
+        let configs = self
+            .keyword(call, "configs")
+            .or_else(|| call.args.first().filter(|a| a.kind == ArgKind::Positional).map(|a| a.value));
         if let Some(configs) = configs {
-            self.configs(ValueRef { at: self.scope, value: configs }, DEEPEST, effects);
+            self.configs(
+                ValueRef {
+                    at: self.scope,
+                    value: configs,
+                },
+                DEEPEST,
+                effects,
+            );
         }
     }
 
@@ -71,15 +97,25 @@ impl Hooks<'_, '_> {
             return self.resolver.texts(ValueRef { at: self.scope, value }).unwrap_or_default();
         };
         let items = self.resolver.body(self.scope).items(items);
-        items.iter().flat_map(|&value| self.resolver.texts(ValueRef { at: self.scope, value }).unwrap_or_default()).collect()
+        items
+            .iter()
+            .flat_map(|&value| self.resolver.texts(ValueRef { at: self.scope, value }).unwrap_or_default())
+            .collect()
     }
 
     fn written(&self, name: &str, file: crate::source::FileId, span: Span, what: &str, effects: &mut KernelEffects) {
         let Some(param) = self.param(name) else { return };
-        let step = Step { place: Place { file, span }, what: format!("{what} by `triton.autotune`: `{name}`") };
+        let step = Step {
+            place: Place { file, span },
+            what: format!("{what} by `triton.autotune`: `{name}`"),
+        };
         match effects.writes.iter_mut().find(|w| w.param == param) {
             Some(known) => known.when = Condition::True,
-            None => effects.writes.push(GuardedWrite { param, when: Condition::True, chain: vec![step] }),
+            None => effects.writes.push(GuardedWrite {
+                param,
+                when: Condition::True,
+                chain: vec![step],
+            }),
         }
         if effects.kinds[param as usize] == Kind::Unknown {
             effects.kinds[param as usize] = Kind::Pointer;
@@ -91,7 +127,9 @@ impl Hooks<'_, '_> {
         let Some(depth) = depth.checked_sub(1) else { return };
         let body = self.resolver.body(v.at);
         let each = |items: &[ValueId], effects: &mut KernelEffects| {
-            items.iter().for_each(|&value| self.configs(ValueRef { at: v.at, value }, depth, effects));
+            items
+                .iter()
+                .for_each(|&value| self.configs(ValueRef { at: v.at, value }, depth, effects));
         };
         match body.op(v.value) {
             Op::List(items) | Op::Tuple(items) | Op::Phi(items) | Op::Or(items) => each(body.items(items), effects),
@@ -115,9 +153,22 @@ impl Hooks<'_, '_> {
         for arg in &call.args {
             match arg.kind {
                 ArgKind::Keyword(name) if self.resolver.text(scope.file, name) == "pre_hook" => {
-                    self.hook(ValueRef { at: scope, value: arg.value }, effects);
+                    self.hook(
+                        ValueRef {
+                            at: scope,
+                            value: arg.value,
+                        },
+                        effects,
+                    );
                 }
-                ArgKind::Positional | ArgKind::Star => self.configs(ValueRef { at: scope, value: arg.value }, depth, effects),
+                ArgKind::Positional | ArgKind::Star => self.configs(
+                    ValueRef {
+                        at: scope,
+                        value: arg.value,
+                    },
+                    depth,
+                    effects,
+                ),
                 ArgKind::Keyword(_) | ArgKind::StarStar => {}
             }
         }
@@ -173,12 +224,17 @@ impl Hooks<'_, '_> {
     /// `{"HAS_BIAS": lambda args: args["bias"] is not None}`
     fn heuristics(&self, call: &Call, effects: &mut KernelEffects) {
         let values = self.keyword(call, "values").or_else(|| call.args.first().map(|a| a.value));
-        for v in values.map(|v| self.displays(ValueRef { at: self.scope, value: v })).unwrap_or_default() {
+        for v in values
+            .map(|v| self.displays(ValueRef { at: self.scope, value: v }))
+            .unwrap_or_default()
+        {
             let body = self.resolver.body(v.at);
             let Op::Dict(items) = body.op(v.value) else { continue };
             for pair in body.items(items).chunks_exact(2) {
                 let Op::Const(Const::Str(name)) = body.op(pair[0]) else { continue };
-                let Some(param) = self.param(self.resolver.text(v.at.file, name)) else { continue };
+                let Some(param) = self.param(self.resolver.text(v.at.file, name)) else {
+                    continue;
+                };
                 let binding = match self.resolver.functions(v.at, pair[1]).as_slice() {
                     [f] => self.heuristic(*f),
                     _ => Binding::Unknown,
@@ -193,13 +249,20 @@ impl Hooks<'_, '_> {
             return vec![v];
         }
         let entities = self.resolver.entities(v.at, v.value);
-        entities.into_iter().filter_map(|e| if let Entity::Value(v) = e { Some(v) } else { None }).collect()
+        entities
+            .into_iter()
+            .filter_map(|e| if let Entity::Value(v) = e { Some(v) } else { None })
+            .collect()
     }
 
     fn heuristic(&self, f: FunctionRef) -> Binding {
         let (facts, body) = (self.resolver.facts(f.file), self.resolver.body(f));
-        let mut results = body.iter().filter_map(|(_, v)| if let Op::Return(result) = v.op { Some(result) } else { None });
-        let (Some(result), None) = (results.next(), results.next()) else { return Binding::Unknown };
+        let mut results = body
+            .iter()
+            .filter_map(|(_, v)| if let Op::Return(result) = v.op { Some(result) } else { None });
+        let (Some(result), None) = (results.next(), results.next()) else {
+            return Binding::Unknown;
+        };
         let leaf = |value| match self.keyed(f, value).and_then(|name| self.param(&name)) {
             Some(param) => Binding::Term(Term::Param(param)),
             None => Binding::Unknown,

@@ -24,7 +24,9 @@ pub(crate) enum Kind {
 /// What annotation and default say.
 pub(super) fn declared(resolver: &Resolver, f: FunctionRef, param: u16) -> Kind {
     let function = resolver.function(f);
-    let Some(p) = function.params.get(param as usize) else { return Kind::Unknown };
+    let Some(p) = function.params.get(param as usize) else {
+        return Kind::Unknown;
+    };
     let parent = at(f.file, function.parent);
     if let Some(annotation) = p.annotation {
         let text = resolver.files[f.file.index()].source.slice(annotation.span);
@@ -39,7 +41,9 @@ pub(super) fn declared(resolver: &Resolver, f: FunctionRef, param: u16) -> Kind 
         }
     }
     match p.default.map(|d| resolver.body(parent).op(d)) {
-        Some(Op::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Str(_))) | Some(Op::Unary(UnaryOp::Minus, _)) => Kind::Scalar,
+        Some(Op::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_) | Const::Str(_))) | Some(Op::Unary(UnaryOp::Minus, _)) => {
+            Kind::Scalar
+        }
         _ => Kind::Unknown,
     }
 }
@@ -68,11 +72,46 @@ pub(super) fn by_name(name: &str) -> Kind {
     let number = |word: &str| {
         matches!(
             word,
-            "stride" | "strides" | "offset" | "offsets" | "off" | "offs" | "idx" | "index" | "id" | "pid" | "n" | "num" | "len" | "size" | "dim" | "start"
-                | "end" | "step" | "row" | "col" | "rows" | "cols" | "head" | "batch" | "block" | "count" | "pos" | "base" | "i" | "j" | "k" | "m" | "t"
+            "stride"
+                | "strides"
+                | "offset"
+                | "offsets"
+                | "off"
+                | "offs"
+                | "idx"
+                | "index"
+                | "id"
+                | "pid"
+                | "n"
+                | "num"
+                | "len"
+                | "size"
+                | "dim"
+                | "start"
+                | "end"
+                | "step"
+                | "row"
+                | "col"
+                | "rows"
+                | "cols"
+                | "head"
+                | "batch"
+                | "block"
+                | "count"
+                | "pos"
+                | "base"
+                | "i"
+                | "j"
+                | "k"
+                | "m"
+                | "t"
         )
     };
-    if lower.split('_').any(number) { Kind::Scalar } else { Kind::Unknown }
+    if lower.split('_').any(number) {
+        Kind::Scalar
+    } else {
+        Kind::Unknown
+    }
 }
 
 impl Flow<'_, '_, '_> {
@@ -93,7 +132,10 @@ impl Flow<'_, '_, '_> {
                 }
                 Op::Compare(CompareOp::Eq | CompareOp::NotEq, a, b) => {
                     for (x, y) in [(a, b), (b, a)] {
-                        if matches!(body.op(x), Op::Const(Const::Int(_) | Const::Bool(_) | Const::Str(_) | Const::Float(_))) {
+                        if matches!(
+                            body.op(x),
+                            Op::Const(Const::Int(_) | Const::Bool(_) | Const::Str(_) | Const::Float(_))
+                        ) {
                             self.scalar(y);
                         }
                     }

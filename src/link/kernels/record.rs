@@ -27,7 +27,10 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
     /// Reads the function.
     pub(super) fn read(mut self) -> Summary {
         self.run();
-        let mut summary = Summary { kinds: self.kinds.clone(), ..Summary::default() };
+        let mut summary = Summary {
+            kinds: self.kinds.clone(),
+            ..Summary::default()
+        };
         let body = self.body;
         for (id, value) in body.iter() {
             match value.op {
@@ -80,7 +83,12 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                 Callee::Parameter(param) => {
                     let arguments: Vec<Abstract> = call.args.iter().map(|a| self.value(a.value).clone()).collect();
                     if arguments.iter().any(|a| !self.addresses(a).is_empty()) {
-                        out.deferred.push(Deferred { param: *param, arguments, when: self.guard(id), place: self.place(span) });
+                        out.deferred.push(Deferred {
+                            param: *param,
+                            arguments,
+                            when: self.guard(id),
+                            place: self.place(span),
+                        });
                     }
                 }
                 Callee::Unknown(name) => {
@@ -130,7 +138,15 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
     }
 
     /// `reduce(x, axis, combine)`, `warp_specialize([(f, (a, b)), …])`.
-    fn record_callbacks(&mut self, effect: &Effect, call: &Call, arguments: &super::bind::Arguments, id: ValueId, span: Span, out: &mut Summary) {
+    fn record_callbacks(
+        &mut self,
+        effect: &Effect,
+        call: &Call,
+        arguments: &super::bind::Arguments,
+        id: ValueId,
+        span: Span,
+        out: &mut Summary,
+    ) {
         let all: Vec<ValueId> = call.args.iter().map(|a| a.value).collect();
         if all.iter().all(|&v| self.addresses(self.value(v)).is_empty()) {
             return;
@@ -156,7 +172,12 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
     /// A function value that is called with these arguments.
     fn record_applied(&mut self, function: ValueId, values: &[Abstract], when: &Condition, place: Place, out: &mut Summary) {
         if let Op::Param(param) = self.body.op(function) {
-            out.deferred.push(Deferred { param, arguments: values.to_vec(), when: when.clone(), place });
+            out.deferred.push(Deferred {
+                param,
+                arguments: values.to_vec(),
+                when: when.clone(),
+                place,
+            });
             return;
         }
         let entities = self.resolver().entities(self.f, function);
@@ -170,7 +191,10 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                 Callee::Project(f, _) => {
                     let count = self.resolver().function(*f).params.len();
                     let arguments: Vec<Argument> = (0..count)
-                        .map(|i| Argument { value: values.get(i).cloned().unwrap_or_default(), source: Source::Unknown })
+                        .map(|i| Argument {
+                            value: values.get(i).cloned().unwrap_or_default(),
+                            source: Source::Unknown,
+                        })
                         .collect();
                     self.record_helper(*f, &arguments, when, place, out);
                 }
@@ -184,7 +208,9 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                 Callee::Numbers | Callee::Pure | Callee::Class(_) => {}
                 Callee::Parameter(_) | Callee::Unknown(_) | Callee::UnknownMethod(..) => {
                     let found: Vec<Base> = values.iter().flat_map(|v| self.addresses(v)).collect();
-                    found.into_iter().for_each(|base| doubt(out, base, when, "passed to a function that is not known"));
+                    found
+                        .into_iter()
+                        .for_each(|base| doubt(out, base, when, "passed to a function that is not known"));
                 }
             }
         }
@@ -202,7 +228,13 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
         let bindings: Vec<Binding> = arguments.iter().map(|a| self.binding_for(a)).collect();
         let binding = |p: u16| bindings.get(p as usize).cloned().unwrap_or(Binding::Unknown);
         let callee = self.resolver().text(f.file, self.resolver().function(f).name);
-        let names: Vec<&str> = self.resolver().function(f).params.iter().map(|p| self.resolver().text(f.file, p.name)).collect();
+        let names: Vec<&str> = self
+            .resolver()
+            .function(f)
+            .params
+            .iter()
+            .map(|p| self.resolver().text(f.file, p.name))
+            .collect();
         for (touch, accesses) in [(Touch::Read, &summary.reads), (Touch::Write, &summary.writes)] {
             for access in accesses {
                 let when = when.clone().and(access.when.substitute(&binding));
@@ -213,7 +245,10 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                 let mut chain = access.chain.clone();
                 if touch == Touch::Write && chain.len() < LONGEST_CHAIN {
                     let name = names.get(access.base.param() as usize).copied().unwrap_or_default();
-                    chain.push(Step { place, what: format!("passed to `{callee}` as `{name}`") });
+                    chain.push(Step {
+                        place,
+                        what: format!("passed to `{callee}` as `{name}`"),
+                    });
                 }
                 self.touch(&address, touch, &when, &chain, None, out);
             }
@@ -246,7 +281,11 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
 
     /// What this call says of the kinds of a helper's parameters.
     fn vote(&mut self, f: FunctionRef, arguments: &[Argument]) {
-        let mut votes = self.analysis.votes.remove(&f).unwrap_or_else(|| vec![Default::default(); arguments.len()]);
+        let mut votes = self
+            .analysis
+            .votes
+            .remove(&f)
+            .unwrap_or_else(|| vec![Default::default(); arguments.len()]);
         for (vote, argument) in votes.iter_mut().zip(arguments) {
             if matches!(argument.source, Source::Default(_)) || argument.value.parts.is_some() {
                 continue;
@@ -259,7 +298,11 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
             };
             if reduced.alternatives.iter().any(is_pointer) {
                 vote.pointer = true;
-            } else if reduced.alternatives.iter().all(|a| a.addends.iter().all(|b| matches!(b, Base::Loaded(_) | Base::Number(_)))) {
+            } else if reduced
+                .alternatives
+                .iter()
+                .all(|a| a.addends.iter().all(|b| matches!(b, Base::Loaded(_) | Base::Number(_))))
+            {
                 vote.scalar = true;
             } else {
                 vote.unknown = true;
@@ -273,13 +316,17 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
         for alternative in &address.flat().alternatives {
             let when = when.clone().and(alternative.when.clone());
             let reduced = alternative.reduced(&self.kinds);
-            let Some((base, others)) = self.choose(&reduced).or_else(|| integer_address(alternative)) else { continue };
+            let Some((base, others)) = self.choose(&reduced).or_else(|| integer_address(alternative)) else {
+                continue;
+            };
             if when == Condition::False {
                 continue;
             }
             out.ambiguous |= reduced.addends.len() > 1;
             if touch == Touch::Write {
-                others.into_iter().for_each(|other| doubt(out, other, &when, "it may be the base of an address that is written"));
+                others
+                    .into_iter()
+                    .for_each(|other| doubt(out, other, &when, "it may be the base of an address that is written"));
             }
             let base = match base {
                 Base::Loaded(p) | Base::Number(p) => Base::Pointee(p),
@@ -292,7 +339,10 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
                         Base::Param(..) => format!("stored through `{name}`"),
                         Base::Loaded(_) | Base::Pointee(_) | Base::Number(_) => format!("stored through an address from `{name}`"),
                     };
-                    vec![Step { place: self.place(span), what }]
+                    vec![Step {
+                        place: self.place(span),
+                        what,
+                    }]
                 }
                 None => chain.to_vec(),
             };
@@ -306,7 +356,9 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
 
     /// The base of an address, and the other addends that might be it: names say which is likelier, and no more.
     fn choose(&self, reduced: &Alternative) -> Option<(Base, Vec<Base>)> {
-        let [first, rest @ ..] = reduced.addends.as_slice() else { return None };
+        let [first, rest @ ..] = reduced.addends.as_slice() else {
+            return None;
+        };
         if rest.is_empty() {
             return Some((first.clone(), Vec::new()));
         }
@@ -361,6 +413,10 @@ pub(super) fn doubt(out: &mut Summary, base: Base, when: &Condition, reason: &st
         Base::Param(..) | Base::Pointee(_) => base,
     };
     if *when != Condition::False && !out.doubts.iter().any(|d| d.base == base) {
-        out.doubts.push(Doubt { base, when: when.clone(), reason: reason.into() });
+        out.doubts.push(Doubt {
+            base,
+            when: when.clone(),
+            reason: reason.into(),
+        });
     }
 }

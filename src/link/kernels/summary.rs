@@ -120,12 +120,26 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
         let kinds = self.header_kinds(f);
         if self.open.len() >= DEEPEST {
-            let doubt = |p: usize| Doubt { base: Base::Param(p as u16, "".into()), when: Condition::True, reason: "helpers nest too deep".into() };
-            return Rc::new(Summary { doubts: (0..kinds.len()).map(doubt).collect(), kinds, ..Summary::default() });
+            let doubt = |p: usize| Doubt {
+                base: Base::Param(p as u16, "".into()),
+                when: Condition::True,
+                reason: "helpers nest too deep".into(),
+            };
+            return Rc::new(Summary {
+                doubts: (0..kinds.len()).map(doubt).collect(),
+                kinds,
+                ..Summary::default()
+            });
         }
         let depth = self.open.len();
         let outer = std::mem::replace(&mut self.reached, usize::MAX);
-        self.open.push((f, Rc::new(Summary { kinds: kinds.clone(), ..Summary::default() })));
+        self.open.push((
+            f,
+            Rc::new(Summary {
+                kinds: kinds.clone(),
+                ..Summary::default()
+            }),
+        ));
         let mut summary = Rc::new(Flow::new(self, f, kinds.clone()).read());
         for _ in 1..MOST_READINGS {
             if self.reached > depth || *self.open[depth].1 == *summary {
@@ -159,7 +173,12 @@ impl<'a, 'k> Analysis<'a, 'k> {
     pub(super) fn settle_kinds(&mut self) {
         for _ in 0..MOST_SETTLINGS {
             let mut stale: Vec<FunctionRef> = Vec::new();
-            let mut open: Vec<(FunctionRef, Rc<Summary>)> = self.known.iter().filter(|(_, s)| s.ambiguous).map(|(f, s)| (*f, s.clone())).collect();
+            let mut open: Vec<(FunctionRef, Rc<Summary>)> = self
+                .known
+                .iter()
+                .filter(|(_, s)| s.ambiguous)
+                .map(|(f, s)| (*f, s.clone()))
+                .collect();
             open.sort_by_key(|(f, _)| *f);
             for (f, summary) in open {
                 if self.take_votes(f, &summary.kinds) {
@@ -217,7 +236,9 @@ impl<'a, 'k> Analysis<'a, 'k> {
     fn find_fields(&mut self, class: ClassRef) -> Option<Fields> {
         let facts = self.resolver.facts(class.file);
         let info = &facts.classes[class.class.index()];
-        let init = facts.functions().find(|(_, f)| f.parent == info.body && facts.name(f.name) == "__init__");
+        let init = facts
+            .functions()
+            .find(|(_, f)| f.parent == info.body && facts.name(f.name) == "__init__");
         if let Some((id, _)) = init {
             let f = at(class.file, id);
             let kinds = self.header_kinds(f);
@@ -239,7 +260,10 @@ impl<'a, 'k> Analysis<'a, 'k> {
     /// What a kernel does, parts of parameters taken together.
     pub(super) fn effects(&mut self, f: FunctionRef) -> KernelEffects {
         let summary = self.summary(f);
-        let mut effects = KernelEffects { kinds: summary.kinds.clone(), ..KernelEffects::default() };
+        let mut effects = KernelEffects {
+            kinds: summary.kinds.clone(),
+            ..KernelEffects::default()
+        };
         let mut reads: Vec<u16> = summary.reads.iter().map(|a| a.base.param()).collect();
         reads.sort_unstable();
         reads.dedup();
@@ -247,9 +271,20 @@ impl<'a, 'k> Analysis<'a, 'k> {
         let mut writes = BTreeMap::new();
         let mut pointees = BTreeMap::new();
         for access in &summary.writes {
-            let through = if matches!(access.base, Base::Param(..)) { &mut writes } else { &mut pointees };
-            let write = GuardedWrite { param: access.base.param(), when: access.when.clone(), chain: access.chain.clone() };
-            through.entry(write.param).and_modify(|w: &mut GuardedWrite| w.when = std::mem::replace(&mut w.when, Condition::True).or(access.when.clone())).or_insert(write);
+            let through = if matches!(access.base, Base::Param(..)) {
+                &mut writes
+            } else {
+                &mut pointees
+            };
+            let write = GuardedWrite {
+                param: access.base.param(),
+                when: access.when.clone(),
+                chain: access.chain.clone(),
+            };
+            through
+                .entry(write.param)
+                .and_modify(|w: &mut GuardedWrite| w.when = std::mem::replace(&mut w.when, Condition::True).or(access.when.clone()))
+                .or_insert(write);
         }
         let mut unresolved = BTreeMap::new();
         for doubt in &summary.doubts {
@@ -259,7 +294,9 @@ impl<'a, 'k> Analysis<'a, 'k> {
             let flow = Flow::new(self, f, summary.kinds.clone());
             let name = flow.param_name(deferred.param);
             for param in deferred.arguments.iter().flat_map(|a| flow.addresses(a)).map(|b| b.param()) {
-                unresolved.entry(param).or_insert_with(|| format!("passed to the function `{name}`"));
+                unresolved
+                    .entry(param)
+                    .or_insert_with(|| format!("passed to the function `{name}`"));
             }
         }
         unresolved.retain(|p, _| !writes.contains_key(p));

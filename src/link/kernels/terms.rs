@@ -33,15 +33,22 @@ impl Flow<'_, '_, '_> {
     }
 
     fn leaf(&self, value: ValueId, depth: u32) -> Binding {
-        let Some(depth) = depth.checked_sub(1) else { return Binding::Unknown };
+        let Some(depth) = depth.checked_sub(1) else {
+            return Binding::Unknown;
+        };
         match self.body.op(value) {
             Op::Param(p) => Binding::Term(Term::Param(p)),
             Op::Free(_) => global(self.resolver(), ValueRef { at: self.f, value }),
             Op::Call(call) => match self.body.call(call).args.as_slice() {
                 [arg] if arg.kind == ArgKind::Positional && self.is_constexpr(value) => match self.body.op(arg.value) {
-                    Op::Const(_) | Op::Param(_) | Op::Free(_) | Op::Select(..) | Op::Compare(..) | Op::And(_) | Op::Or(_) | Op::Unary(..) => {
-                        binding_of(self.facts, self.body, arg.value, &|v| self.leaf(v, depth))
-                    }
+                    Op::Const(_)
+                    | Op::Param(_)
+                    | Op::Free(_)
+                    | Op::Select(..)
+                    | Op::Compare(..)
+                    | Op::And(_)
+                    | Op::Or(_)
+                    | Op::Unary(..) => binding_of(self.facts, self.body, arg.value, &|v| self.leaf(v, depth)),
                     _ => Binding::Unknown,
                 },
                 _ if !self.value(value).alternatives.is_empty() => Binding::NotNone,

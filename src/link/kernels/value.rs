@@ -60,8 +60,15 @@ pub(super) struct Abstract {
 
 impl Abstract {
     pub(super) fn of(base: Base, raw: bool) -> Self {
-        let alternative = Alternative { addends: vec![base], when: Condition::True, raw };
-        Self { alternatives: vec![alternative], parts: None }
+        let alternative = Alternative {
+            addends: vec![base],
+            when: Condition::True,
+            raw,
+        };
+        Self {
+            alternatives: vec![alternative],
+            parts: None,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -72,12 +79,22 @@ impl Abstract {
         if items.len() > MOST_PARTS {
             return items.iter().fold(Self::default(), |all, item| all.join(item));
         }
-        let parts = items.into_iter().enumerate().map(|(i, item)| (Key::Index(i as u16), item)).collect();
-        Self { alternatives: Vec::new(), parts: Some(Arc::new(parts)) }
+        let parts = items
+            .into_iter()
+            .enumerate()
+            .map(|(i, item)| (Key::Index(i as u16), item))
+            .collect();
+        Self {
+            alternatives: Vec::new(),
+            parts: Some(Arc::new(parts)),
+        }
     }
 
     pub(super) fn object(fields: Vec<(Key, Abstract)>) -> Self {
-        Self { alternatives: Vec::new(), parts: Some(Arc::new(fields)) }
+        Self {
+            alternatives: Vec::new(),
+            parts: Some(Arc::new(fields)),
+        }
     }
 
     /// The items of a tuple of known length.
@@ -125,7 +142,11 @@ impl Abstract {
                 let known = |a: &Alternative| a.addends == [base.clone()];
                 match self.alternatives.iter_mut().find(|a| known(a)) {
                     Some(same) => same.when = Condition::Unknown,
-                    None => self.alternatives.push(Alternative { addends: vec![base], when: Condition::Unknown, raw: false }),
+                    None => self.alternatives.push(Alternative {
+                        addends: vec![base],
+                        when: Condition::Unknown,
+                        raw: false,
+                    }),
                 }
             }
         }
@@ -141,7 +162,9 @@ impl Abstract {
         }
         self.alternatives.retain(|a| a.when != Condition::False);
         if let Some(parts) = self.parts.take() {
-            self.parts = Some(Arc::new(parts.iter().map(|(k, a)| (k.clone(), a.clone().when(condition))).collect()));
+            self.parts = Some(Arc::new(
+                parts.iter().map(|(k, a)| (k.clone(), a.clone().when(condition))).collect(),
+            ));
         }
         self
     }
@@ -184,7 +207,10 @@ impl Abstract {
     /// Every address in it, parts included.
     pub(super) fn flat(&self) -> Self {
         let Some(parts) = &self.parts else { return self.clone() };
-        let alone = Self { alternatives: self.alternatives.clone(), parts: None };
+        let alone = Self {
+            alternatives: self.alternatives.clone(),
+            parts: None,
+        };
         parts.iter().fold(alone, |all, (_, part)| all.join(&part.flat()))
     }
 
@@ -244,7 +270,11 @@ impl Abstract {
         for alternative in &self.alternatives {
             if let Some(base) = alternative.reduced(kinds).addends.first() {
                 let loaded = Base::Loaded(base.param());
-                result.add(Alternative { addends: vec![loaded], when: alternative.when.clone(), raw: false });
+                result.add(Alternative {
+                    addends: vec![loaded],
+                    when: alternative.when.clone(),
+                    raw: false,
+                });
             }
         }
         result

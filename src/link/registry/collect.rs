@@ -39,7 +39,10 @@ pub(crate) fn ops(resolver: &Resolver<'_>, registry: &mut Registry) -> Vec<Op> {
     for _round in 0..4 {
         found = scan(resolver, registry);
         let known: FxHashSet<FunctionRef> = registry.registrars.iter().filter_map(|r| r.function).collect();
-        let new: Vec<Registrar> = wrappers::discover(resolver, registry, &found).into_iter().filter(|r| r.function.is_none_or(|f| !known.contains(&f))).collect();
+        let new: Vec<Registrar> = wrappers::discover(resolver, registry, &found)
+            .into_iter()
+            .filter(|r| r.function.is_none_or(|f| !known.contains(&f)))
+            .collect();
         if new.is_empty() {
             break;
         }
@@ -72,7 +75,11 @@ fn scan(resolver: &Resolver<'_>, registry: &Registry) -> Vec<Found> {
             let file = FileId(i as u32);
             let facts = resolver.facts(file);
             let relevant = facts.names.iter().any(|n| lasts.contains(&**n));
-            if relevant { scan_file(resolver, registry, &lasts, file, facts) } else { Vec::new() }
+            if relevant {
+                scan_file(resolver, registry, &lasts, file, facts)
+            } else {
+                Vec::new()
+            }
         })
         .collect();
     per_file.into_iter().flatten().collect()
@@ -102,12 +109,17 @@ fn scan_file(resolver: &Resolver<'_>, registry: &Registry, lasts: &FxHashSet<Str
 }
 
 fn is_renamed_import(facts: &Facts, name: crate::facts::Name, lasts: &FxHashSet<String>) -> bool {
-    facts.imports.iter().any(|i| i.bound == name && i.member.is_some_and(|m| m != name && lasts.contains(facts.name(m))))
+    facts
+        .imports
+        .iter()
+        .any(|i| i.bound == name && i.member.is_some_and(|m| m != name && lasts.contains(facts.name(m))))
 }
 
 /// `@f.register_fake` where `f` is a function that `custom_op` decorates.
 fn of_op_object(resolver: &Resolver<'_>, registry: &Registry, at: FunctionRef, call: &Call) -> Option<Registrar> {
-    let Code::Attr(object, name) = resolver.body(at).op(call.callee) else { return None };
+    let Code::Attr(object, name) = resolver.body(at).op(call.callee) else {
+        return None;
+    };
     let name = resolver.text(at.file, name);
     let role = match name {
         "register_fake" | "impl_abstract" => Role::Fake,
@@ -116,9 +128,19 @@ fn of_op_object(resolver: &Resolver<'_>, registry: &Registry, at: FunctionRef, c
     };
     let functions = resolver.functions(at, object);
     functions.first()?;
-    let row = Register { call: format!("op.{name}"), role, form: Form::Decorator, ..Register::default() };
+    let row = Register {
+        call: format!("op.{name}"),
+        role,
+        form: Form::Decorator,
+        ..Register::default()
+    };
     let _ = registry;
-    Some(Registrar { row, shown: format!("torch.library.CustomOpDef.{name}"), function: None, dying: None })
+    Some(Registrar {
+        row,
+        shown: format!("torch.library.CustomOpDef.{name}"),
+        function: None,
+        dying: None,
+    })
 }
 
 /// Reads one registering call. A decorator factory without the call that applies it registers nothing.
@@ -129,7 +151,10 @@ fn read(resolver: &Resolver<'_>, registrar: &Registrar, at: FunctionRef, value: 
     let here = |value| ValueRef { at, value };
     let arg = |which: &Argument| argument(facts, call, which).map(here);
     let given = arg(&row.implementation);
-    let mut place = Place { file: at.file, span: body.value(value).span };
+    let mut place = Place {
+        file: at.file,
+        span: body.value(value).span,
+    };
     let mut implementation = given;
     let mut bare = false;
     if let Some(function) = call.decorates {
@@ -177,11 +202,19 @@ fn read(resolver: &Resolver<'_>, registrar: &Registrar, at: FunctionRef, value: 
 
 /// The value that a decorator factory's result is applied to.
 fn application(body: &crate::facts::Body, factory: ValueId) -> Option<(ValueId, Option<FunctionId>)> {
-    body.calls.iter().find(|c| c.callee == factory && c.args.len() == 1).map(|c| (c.args[0].value, c.decorates))
+    body.calls
+        .iter()
+        .find(|c| c.callee == factory && c.args.len() == 1)
+        .map(|c| (c.args[0].value, c.decorates))
 }
 
 fn decorator_span(facts: &Facts, function: FunctionId, value: ValueId) -> Option<crate::source::Span> {
-    facts.function(function).decorators.iter().find(|d| d.value == value).map(|d| d.span)
+    facts
+        .function(function)
+        .decorators
+        .iter()
+        .find(|d| d.value == value)
+        .map(|d| d.span)
 }
 
 /// `define("name" + infer_schema(fn, mutates_args=…))`, `define("name(Tensor x) -> Tensor")`.
@@ -214,13 +247,33 @@ fn read_definition(resolver: &Resolver<'_>, found: &mut Found) {
         };
         let Some((at, call)) = at else { continue };
         let call = resolver.body(at).call(call);
-        if !resolver.dotted(at, call.callee).iter().any(|n| n.rsplit('.').next() == Some("infer_schema")) {
+        if !resolver
+            .dotted(at, call.callee)
+            .iter()
+            .any(|n| n.rsplit('.').next() == Some("infer_schema"))
+        {
             continue;
         }
         let facts = resolver.facts(at.file);
         let here = |value| ValueRef { at, value };
-        found.implementation = argument(facts, call, &Argument { arg: Some(0), keyword: Some("prototype_function".into()) }).map(here);
-        found.mutated = argument(facts, call, &Argument { arg: None, keyword: Some("mutates_args".into()) }).map(here);
+        found.implementation = argument(
+            facts,
+            call,
+            &Argument {
+                arg: Some(0),
+                keyword: Some("prototype_function".into()),
+            },
+        )
+        .map(here);
+        found.mutated = argument(
+            facts,
+            call,
+            &Argument {
+                arg: None,
+                keyword: Some("mutates_args".into()),
+            },
+        )
+        .map(here);
         found.name_value = parts.first().map(|&value| ValueRef { at: text.at, value });
         return;
     }
@@ -232,7 +285,9 @@ fn name(resolver: &Resolver<'_>, found: &mut Found, bare: bool) {
     let mut names: Vec<String> = match found.name_value {
         Some(v) => resolver.texts(v).unwrap_or_default(),
         None if bare || found.registrar.row.op == Argument::default() || found.registrar.row.form != Form::Call => {
-            function_of(resolver, found.implementation).map(|f| vec![resolver.text(f.file, resolver.function(f).name).to_owned()]).unwrap_or_default()
+            function_of(resolver, found.implementation)
+                .map(|f| vec![resolver.text(f.file, resolver.function(f).name).to_owned()])
+                .unwrap_or_default()
         }
         None => Vec::new(),
     };
@@ -284,9 +339,18 @@ fn namespaces(resolver: &Resolver<'_>, found: &Found) -> Vec<String> {
 
 /// The namespace of a `Library(…)` call.
 pub(super) fn library_name(resolver: &Resolver<'_>, made: ValueRef) -> Option<Vec<String>> {
-    let Code::Call(call) = resolver.body(made.at).op(made.value) else { return None };
+    let Code::Call(call) = resolver.body(made.at).op(made.value) else {
+        return None;
+    };
     let call = resolver.body(made.at).call(call);
-    let first = argument(resolver.facts(made.at.file), call, &Argument { arg: Some(0), keyword: Some("ns".into()) })?;
+    let first = argument(
+        resolver.facts(made.at.file),
+        call,
+        &Argument {
+            arg: Some(0),
+            keyword: Some("ns".into()),
+        },
+    )?;
     resolver.texts(ValueRef { at: made.at, value: first })
 }
 
@@ -297,7 +361,9 @@ pub(super) fn function_of(resolver: &Resolver<'_>, v: Option<ValueRef>) -> Optio
         match entity {
             Entity::Function(f) | Entity::Bound(f) => return Some(f),
             Entity::Made(_, made) => {
-                let Code::Call(call) = resolver.body(made.at).op(made.value) else { continue };
+                let Code::Call(call) = resolver.body(made.at).op(made.value) else {
+                    continue;
+                };
                 let first = resolver.body(made.at).call(call).args.first()?;
                 if first.kind == ArgKind::Positional && made != v || first.kind == ArgKind::Positional {
                     let inner = resolver.functions(made.at, first.value);
@@ -318,7 +384,11 @@ fn assemble(resolver: &Resolver<'_>, found: Vec<Found>) -> Vec<Op> {
     let mut by_name: FxHashMap<String, Vec<usize>> = FxHashMap::default();
     let mut by_function: FxHashMap<FunctionRef, usize> = FxHashMap::default();
     for f in found.iter().filter(|f| matches!(f.registrar.row.role, Role::Op | Role::Define)) {
-        let names = if f.names.is_empty() { vec![unknown_name(resolver, f)] } else { f.names.clone() };
+        let names = if f.names.is_empty() {
+            vec![unknown_name(resolver, f)]
+        } else {
+            f.names.clone()
+        };
         for name in names {
             let op = op_of(resolver, f, name);
             by_name.entry(op.name.clone()).or_default().push(ops.len());
@@ -344,11 +414,18 @@ fn assemble(resolver: &Resolver<'_>, found: Vec<Found>) -> Vec<Op> {
 fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
     let row = &f.registrar.row;
     let implementation = function_of(resolver, f.implementation);
-    let text = |v: ValueRef| resolver.files[v.at.file.index()].source.slice(resolver.body(v.at).value(v.value).span).to_owned();
+    let text = |v: ValueRef| {
+        resolver.files[v.at.file.index()]
+            .source
+            .slice(resolver.body(v.at).value(v.value).span)
+            .to_owned()
+    };
     let facts = resolver.facts(f.at.file);
     let fake_from = row.fake_from.iter().any(|k| {
         let call = resolver.body(f.at).call(f.call);
-        call.args.iter().any(|a| matches!(a.kind, ArgKind::Keyword(n) if facts.name(n) == k))
+        call.args
+            .iter()
+            .any(|a| matches!(a.kind, ArgKind::Keyword(n) if facts.name(n) == k))
     });
     let fake = match f.fake {
         Some(v) => match function_of(resolver, Some(v)) {
@@ -359,13 +436,20 @@ fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
         None if fake_from || row.fake_generated => Fake::Generated,
         None => Fake::Missing,
     };
-    let declared_place = f.mutated.map(|v| Place { file: v.at.file, span: resolver.body(v.at).value(v.value).span });
+    let declared_place = f.mutated.map(|v| Place {
+        file: v.at.file,
+        span: resolver.body(v.at).value(v.value).span,
+    });
     Op {
         name_known: !name.contains('*'),
         name,
         place: f.place,
         registrar: f.registrar.shown.clone(),
-        implementation_text: if implementation.is_none() { f.implementation.map(text) } else { None },
+        implementation_text: if implementation.is_none() {
+            f.implementation.map(text)
+        } else {
+            None
+        },
         implementation,
         declared: declared(resolver, f),
         declared_place,
@@ -431,9 +515,17 @@ fn declared_value(resolver: &Resolver<'_>, v: ValueRef) -> Declared {
             let empty = call.args.is_empty();
             let builtin = resolver.external(v.at, call.callee);
             match (builtin.as_deref(), call.args.first()) {
-                (Some("builtins.set" | "builtins.list" | "builtins.tuple" | "builtins.frozenset"), _) if empty => Declared::Names(Vec::new()),
+                (Some("builtins.set" | "builtins.list" | "builtins.tuple" | "builtins.frozenset"), _) if empty => {
+                    Declared::Names(Vec::new())
+                }
                 (Some("builtins.set" | "builtins.list" | "builtins.tuple" | "builtins.frozenset" | "builtins.sorted"), Some(arg)) => {
-                    declared_value(resolver, ValueRef { at: v.at, value: arg.value })
+                    declared_value(
+                        resolver,
+                        ValueRef {
+                            at: v.at,
+                            value: arg.value,
+                        },
+                    )
                 }
                 _ => Declared::Unknown,
             }
@@ -478,7 +570,11 @@ fn implement(resolver: &Resolver<'_>, f: &Found, ops: &mut [Op], by_name: &FxHas
         }
     }
     if !hit && function.is_some() {
-        let names = if f.names.is_empty() { vec![unknown_name(resolver, f)] } else { f.names.clone() };
+        let names = if f.names.is_empty() {
+            vec![unknown_name(resolver, f)]
+        } else {
+            f.names.clone()
+        };
         for name in names {
             let mut op = op_of(resolver, f, name);
             op.declared = Declared::Unknown;
@@ -490,11 +586,22 @@ fn implement(resolver: &Resolver<'_>, f: &Found, ops: &mut [Op], by_name: &FxHas
     }
 }
 
-fn fake(resolver: &Resolver<'_>, f: &Found, ops: &mut [Op], by_name: &FxHashMap<String, Vec<usize>>, by_function: &FxHashMap<FunctionRef, usize>) {
+fn fake(
+    resolver: &Resolver<'_>,
+    f: &Found,
+    ops: &mut [Op],
+    by_name: &FxHashMap<String, Vec<usize>>,
+    by_function: &FxHashMap<FunctionRef, usize>,
+) {
     let function = function_of(resolver, f.implementation);
     let fake = match (function, f.implementation) {
         (Some(function), _) => Fake::Function(function),
-        (None, Some(v)) => Fake::Text(resolver.files[v.at.file.index()].source.slice(resolver.body(v.at).value(v.value).span).to_owned()),
+        (None, Some(v)) => Fake::Text(
+            resolver.files[v.at.file.index()]
+                .source
+                .slice(resolver.body(v.at).value(v.value).span)
+                .to_owned(),
+        ),
         (None, None) => Fake::Unknown,
     };
     for name in &f.names {

@@ -65,7 +65,8 @@ fn of_external(registry: &Registry, name: &str) -> Decorates {
     }
     let top = name.split('.').next().unwrap_or(name);
     match top {
-        "functools" | "typing" | "typing_extensions" | "abc" | "contextlib" | "dataclasses" | "builtins" | "pytest" | "warnings" | "enum" => Decorates::Transparent,
+        "functools" | "typing" | "typing_extensions" | "abc" | "contextlib" | "dataclasses" | "builtins" | "pytest" | "warnings"
+        | "enum" => Decorates::Transparent,
         "torch" => match name.rsplit('.').next().unwrap_or(name) {
             "no_grad" | "inference_mode" => Decorates::NoGrad,
             _ => Decorates::Transparent,
@@ -112,9 +113,17 @@ fn of_applied(resolver: &Resolver<'_>, decorator: FunctionRef) -> Decorates {
     let wrappers = returned_functions(resolver, decorator);
     if wrappers.is_empty() {
         // `return fn`, perhaps after noting it somewhere.
-        let returns_param = body.iter().any(|(_, v)| matches!(v.op, Op::Return(r) if matches!(body.op(r), Op::Param(_))));
-        let only = body.iter().all(|(_, v)| !matches!(v.op, Op::Return(r) if !matches!(body.op(r), Op::Param(_))));
-        return if returns_param && only { Decorates::Transparent } else { Decorates::Opaque };
+        let returns_param = body
+            .iter()
+            .any(|(_, v)| matches!(v.op, Op::Return(r) if matches!(body.op(r), Op::Param(_))));
+        let only = body
+            .iter()
+            .all(|(_, v)| !matches!(v.op, Op::Return(r) if !matches!(body.op(r), Op::Param(_))));
+        return if returns_param && only {
+            Decorates::Transparent
+        } else {
+            Decorates::Opaque
+        };
     }
     let mut worst = Decorates::Transparent;
     for wrapper in wrappers {
@@ -135,7 +144,9 @@ fn of_wrapper(resolver: &Resolver<'_>, wrapper: FunctionRef) -> Decorates {
     let body = &function.body;
     let star = function.params.iter().position(|p| p.kind == ParamKind::Star);
     let kwargs = function.params.iter().position(|p| p.kind == ParamKind::StarStar);
-    let (Some(star), Some(kwargs)) = (star, kwargs) else { return Decorates::Opaque };
+    let (Some(star), Some(kwargs)) = (star, kwargs) else {
+        return Decorates::Opaque;
+    };
     let mut passes = false;
     let mut copies = false;
     for (_, value) in body.iter() {
@@ -154,7 +165,9 @@ fn of_wrapper(resolver: &Resolver<'_>, wrapper: FunctionRef) -> Decorates {
         passes = true;
         copies |= !same;
     }
-    let contiguous = body.iter().any(|(_, v)| matches!(v.op, Op::Attr(_, n) if resolver.text(wrapper.file, n) == "contiguous"));
+    let contiguous = body
+        .iter()
+        .any(|(_, v)| matches!(v.op, Op::Attr(_, n) if resolver.text(wrapper.file, n) == "contiguous"));
     match (passes, copies) {
         (true, false) => Decorates::Transparent,
         (true, true) if contiguous => Decorates::CopiesArguments,

@@ -14,12 +14,17 @@ use std::collections::BTreeMap;
 pub(super) fn discover(resolver: &Resolver<'_>, registry: &Registry, found: &[Found]) -> Vec<Registrar> {
     let mut by_owner: BTreeMap<FunctionRef, Vec<&Found>> = BTreeMap::new();
     for f in found {
-        let owner = [f.name_value, f.implementation].into_iter().find_map(|v| param_of(resolver, v)).map(|(owner, _)| owner);
+        let owner = [f.name_value, f.implementation]
+            .into_iter()
+            .find_map(|v| param_of(resolver, v))
+            .map(|(owner, _)| owner);
         if let Some(owner) = owner {
             by_owner.entry(outermost(resolver, owner)).or_default().push(f);
         }
     }
-    let rows = by_owner.into_iter().filter_map(|(owner, calls)| registrar_of(resolver, owner, &calls));
+    let rows = by_owner
+        .into_iter()
+        .filter_map(|(owner, calls)| registrar_of(resolver, owner, &calls));
     let _ = registry;
     rows.collect()
 }
@@ -39,7 +44,11 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
     if !is_def(resolver, owner) {
         return None;
     }
-    let mut row = Register { call: resolver.qualified(owner), missing: Missing::None, ..Register::default() };
+    let mut row = Register {
+        call: resolver.qualified(owner),
+        missing: Missing::None,
+        ..Register::default()
+    };
     let mut dying = None;
     let mut named = false;
     let mut called = false;
@@ -96,7 +105,12 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
         return None;
     }
     let shown = resolver.text(owner.file, resolver.function(owner).name).to_owned();
-    Some(Registrar { row, shown, function: Some(owner), dying })
+    Some(Registrar {
+        row,
+        shown,
+        function: Some(owner),
+        dying,
+    })
 }
 
 fn namespace(resolver: &Resolver<'_>, library: ValueRef) -> Option<String> {
@@ -131,27 +145,41 @@ pub(super) fn dying_library(resolver: &Resolver<'_>, f: &Found) -> Option<Place>
     }
     let body = &function.body;
     let kept = body.iter().any(|(_, v)| match v.op {
-        Op::Return(x) | Op::SetOuter(_, x) | Op::SetAttr(_, _, x) | Op::SetIndex(_, _, x) | Op::Suspend(x) => refers(resolver, f.at, x, made),
+        Op::Return(x) | Op::SetOuter(_, x) | Op::SetAttr(_, _, x) | Op::SetIndex(_, _, x) | Op::Suspend(x) => {
+            refers(resolver, f.at, x, made)
+        }
         Op::Call(call) => body.call(call).args.iter().any(|a| refers(resolver, f.at, a.value, made)),
         _ => false,
     });
-    (!kept).then(|| Place { file: made.at.file, span: body.value(made.value).span })
+    (!kept).then(|| Place {
+        file: made.at.file,
+        span: body.value(made.value).span,
+    })
 }
 
 fn refers(resolver: &Resolver<'_>, at: FunctionRef, value: ValueId, made: ValueRef) -> bool {
-    ValueRef { at, value } == made || resolver.entities(at, value).iter().any(|e| matches!(e, Entity::Made(_, m) if *m == made))
+    ValueRef { at, value } == made
+        || resolver
+            .entities(at, value)
+            .iter()
+            .any(|e| matches!(e, Entity::Made(_, m) if *m == made))
 }
 
 /// Functions that take `mutates_args` and give the function back as it came.
 pub(super) fn disabled(resolver: &Resolver<'_>) -> Vec<Registrar> {
     let mut found: Vec<Registrar> = Vec::new();
     for (i, file) in resolver.files.iter().enumerate() {
-        let Some(mutates) = resolver.find_name(FileId(i as u32), "mutates_args") else { continue };
+        let Some(mutates) = resolver.find_name(FileId(i as u32), "mutates_args") else {
+            continue;
+        };
         let mut last: FxHashMap<crate::facts::Name, FunctionId> = FxHashMap::default();
         for (id, function) in file.facts.functions() {
             if function.kind == FunctionKind::Def && function.param(mutates).is_some() {
                 last.insert(function.qualname, id);
-                let f = FunctionRef { file: FileId(i as u32), function: id };
+                let f = FunctionRef {
+                    file: FileId(i as u32),
+                    function: id,
+                };
                 if gives_back(resolver, f) {
                     found.push(disabled_row(resolver, f));
                 }
@@ -164,7 +192,10 @@ pub(super) fn disabled(resolver: &Resolver<'_>) -> Vec<Registrar> {
 fn disabled_row(resolver: &Resolver<'_>, f: FunctionRef) -> Registrar {
     let function = resolver.function(f);
     let at = |wanted: &[&str]| {
-        let p = function.params.iter().position(|p| wanted.contains(&resolver.text(f.file, p.name)))?;
+        let p = function
+            .params
+            .iter()
+            .position(|p| wanted.contains(&resolver.text(f.file, p.name)))?;
         Some(as_argument(resolver, f, p as u16))
     };
     let row = Register {
@@ -179,7 +210,12 @@ fn disabled_row(resolver: &Resolver<'_>, f: FunctionRef) -> Registrar {
         ..Register::default()
     };
     let shown = resolver.text(f.file, function.name).to_owned();
-    Registrar { row, shown, function: Some(f), dying: None }
+    Registrar {
+        row,
+        shown,
+        function: Some(f),
+        dying: None,
+    }
 }
 
 /// Whether every way out hands a function back unchanged: `return lambda f: f`, an inner `def` that returns its parameter, the parameter itself.
@@ -205,6 +241,9 @@ fn gives_back(resolver: &Resolver<'_>, f: FunctionRef) -> bool {
 
 fn returns_own_param(resolver: &Resolver<'_>, f: FunctionRef) -> bool {
     let body = resolver.body(f);
-    let mut returns = body.iter().filter_map(|(_, v)| if let Op::Return(r) = v.op { Some(r) } else { None }).peekable();
+    let mut returns = body
+        .iter()
+        .filter_map(|(_, v)| if let Op::Return(r) = v.op { Some(r) } else { None })
+        .peekable();
     returns.peek().is_some() && returns.all(|r| matches!(body.op(r), Op::Param(0)))
 }
