@@ -2,7 +2,7 @@
 
 use super::Calls;
 use super::scope::{Kind, Scope, find_function};
-use super::slice::{Live, Refused, Slicer, Writer};
+use super::slice::{Comments, Live, Refused, Slicer, Writer};
 use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Registration};
 use std::collections::BTreeMap;
@@ -39,7 +39,7 @@ pub(super) fn fake(scope: &Scope, calls: &Calls, returns: &BTreeMap<StatementId,
         };
         reads_no_data(scope, calls, values, &mut doubts)?;
     }
-    let mut lines = Writer::write(&slicer, &body.top, indent)?;
+    let mut lines = Writer::write(&slicer, &body.top, indent, Comments::Dropped)?;
     let kept: Vec<StatementId> = body.top.iter().copied().filter(|s| slicer.kept[s.index()]).collect();
     fold_last(scope, &kept, &mut lines, indent);
     let like = match lines.as_slice() {

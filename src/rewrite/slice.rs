@@ -5,6 +5,7 @@
 
 use super::scope::Scope;
 use crate::facts::{Block, Name, Op, Statement, StatementId, StatementKind, ValueId};
+use crate::source::{Source, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Names that are needed at some place.
@@ -288,21 +289,50 @@ pub(super) fn mentions(text: &str, name: &str) -> bool {
     })
 }
 
+/// Whether a slice is written with the comments that belong to its statements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comments {
+    /// Those above and behind statements too: the code is moved.
+    Kept,
+    /// Only those inside of statements: the code is a copy.
+    Dropped,
+}
+
+/// Where the comment lines that stand right above a line begin.
+pub(super) fn comment_above(source: &Source, line: u32) -> u32 {
+    let mut at = line;
+    while at > 0 {
+        let above = source.line_start(at - 1);
+        if !source.text[above as usize..at as usize].trim_start().starts_with('#') {
+            break;
+        }
+        at = above;
+    }
+    at
+}
+
 /// Writes a slice out, statement by statement.
 pub(super) struct Writer<'s, 'a> {
     scope: &'s Scope<'a>,
     kept: &'s [bool],
     returns: &'s BTreeMap<StatementId, String>,
+    comments: Comments,
     lines: Vec<String>,
 }
 
 impl<'s, 'a> Writer<'s, 'a> {
     /// The text of a slice, each statement on its own line(s), `\n` between them.
-    pub(super) fn write(slicer: &'s Slicer<'s, 'a>, statements: &[StatementId], indent: &str) -> Result<Vec<String>, Refused> {
+    pub(super) fn write(
+        slicer: &'s Slicer<'s, 'a>,
+        statements: &[StatementId],
+        indent: &str,
+        comments: Comments,
+    ) -> Result<Vec<String>, Refused> {
         let mut writer = Self {
             scope: slicer.scope,
             kept: &slicer.kept,
             returns: &slicer.returns,
+            comments,
             lines: Vec::new(),
         };
         writer.block(statements, indent)?;
@@ -321,15 +351,19 @@ impl<'s, 'a> Writer<'s, 'a> {
     fn one(&mut self, id: StatementId, indent: &str) -> Result<(), Refused> {
         let statement = &self.scope.body().statements[id.index()];
         let own = self.indent_of(statement.span.start);
+        self.comment(statement, own, indent)?;
         if statement.blocks.is_empty() {
             let text = match self.returns.get(&id) {
                 Some(text) => format!("return {text}"),
-                None => self.scope.text(statement.span).to_string(),
+                None => self.written(statement),
             };
             return self.push(&text, own, indent);
         }
         if statement.kind == StatementKind::With {
             return statement.blocks.iter().try_for_each(|block| self.block(&block.statements, indent));
+        }
+        if self.comments == Comments::Kept && self.is_whole(statement) {
+            return self.push(&self.written(statement), own, indent);
         }
         let used = |block: &Block| block.statements.iter().any(|s| self.kept[s.index()]);
         let last = statement.blocks.iter().rposition(used);
@@ -345,6 +379,39 @@ impl<'s, 'a> Writer<'s, 'a> {
             }
         }
         Ok(())
+    }
+
+    /// Everything in the statement is kept.
+    fn is_whole(&self, statement: &Statement) -> bool {
+        let inner = statement.blocks.iter().flat_map(|block| &block.statements);
+        inner
+            .into_iter()
+            .all(|s| self.kept[s.index()] && self.is_whole(&self.scope.body().statements[s.index()]))
+    }
+
+    /// The comment lines right above a statement that is moved.
+    fn comment(&mut self, statement: &Statement, own: &str, indent: &str) -> Result<(), Refused> {
+        if self.comments == Comments::Dropped {
+            return Ok(());
+        }
+        let source = self.scope.source();
+        let line = source.line_start(statement.span.start);
+        let comment = source.slice(Span::new(comment_above(source, line), line)).trim();
+        if comment.is_empty() {
+            Ok(())
+        } else {
+            self.push(comment, own, indent)
+        }
+    }
+
+    /// The statement's text, with the comment behind it when it is moved.
+    fn written(&self, statement: &Statement) -> String {
+        let source = self.scope.source();
+        let rest = source
+            .slice(Span::new(statement.span.end, source.line_end(statement.span.end)))
+            .trim_end();
+        let comment = self.comments == Comments::Kept && rest.trim_start().starts_with('#');
+        format!("{}{}", self.scope.text(statement.span), if comment { rest } else { "" })
     }
 
     fn indent_of(&self, offset: u32) -> &'a str {

@@ -5,8 +5,8 @@ use super::Calls;
 use super::fake::{reads_no_data, returned, short};
 use super::scope::{Kind, Scope};
 use super::signature::{Promise, Type, split as parts};
-use super::slice::{Live, Refused, Slicer, Writer};
-use crate::facts::{Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
+use super::slice::{Comments, Live, Refused, Slicer, Writer, comment_above};
+use crate::facts::{Name, Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::knowledge::torch::Shares;
 use crate::program::{Func, ReturnShape, Returned};
@@ -45,6 +45,8 @@ enum Part {
     GivenOrFresh(u16),
     /// A view of parameters.
     View,
+    /// `None`, on every path.
+    Nothing,
 }
 
 /// Decides who returns what.
@@ -116,7 +118,7 @@ fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> 
                 Part::Fresh
             }
             Returned::Scalar => Part::Fresh,
-            Returned::None => return Err("one of its results is None on a path".to_string()),
+            Returned::None => Part::Nothing,
             Returned::State(path) => return Err(format!("it returns `{path}`, which is held elsewhere")),
             Returned::Unknown => return Err("it cannot be told whether a result is new".to_string()),
             Returned::Alias { maybe: true, .. } => return Err("a result may be a copy of an argument or the argument itself".to_string()),
@@ -215,13 +217,19 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
     }
     let mut results = Vec::new();
     let mut bound = Vec::new();
+    let mut absent = Vec::new();
     for (i, (part, text)) in parts.iter().zip(&texts).enumerate() {
         match part {
             Part::Given(p) => results.push(scope.name(scope.function().params[*p as usize].name).to_string()),
             Part::GivenOrFresh(p) => {
-                allocate_outside(scope, calls, *p, &mut split, indent)?;
-                results.push(scope.name(scope.function().params[*p as usize].name).to_string());
+                let name = scope.name(scope.function().params[*p as usize].name);
+                if name != *text {
+                    return Err("a result is made of an argument or of what stands in for it".to_string());
+                }
+                absent.push(*p);
+                results.push(name.to_string());
             }
+            Part::Nothing => results.push("None".to_string()),
             Part::Fresh => {
                 let name = if is_identifier(text) {
                     (*text).to_string()
@@ -233,6 +241,9 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
             }
             Part::View => return Err("a result is a view of an argument".to_string()),
         }
+    }
+    if !absent.is_empty() {
+        allocate_outside(scope, calls, &absent, &mut split, indent)?;
     }
     let fresh = bound.len();
     if results
@@ -302,6 +313,10 @@ fn drop_results(scope: &Scope, parts: &[Part], tuple: bool, split: &mut Split) -
         }
         let texts = expression_texts(scope, id, tuple).filter(|t| t.len() == parts.len());
         let texts = texts.ok_or("a `return` is not written out")?;
+        let other = |(part, text): (&Part, &&str)| matches!(part, Part::GivenOrFresh(p) if scope.name(scope.function().params[*p as usize].name) != *text);
+        if parts.iter().zip(&texts).any(other) {
+            return Err("a result goes by another name on a path".to_string());
+        }
         let fresh: Vec<&str> = parts
             .iter()
             .zip(texts)
@@ -339,10 +354,45 @@ fn remove_lines(scope: &Scope, statement: &Statement) -> Edit {
 }
 
 /// `if out is None: out = …` moves into the public function, and the op takes `out` as a tensor.
-fn allocate_outside(scope: &Scope, calls: &Calls, param: u16, split: &mut Split, indent: &str) -> Result<(), Refused> {
+fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], split: &mut Split, indent: &str) -> Result<(), Refused> {
     let function = scope.function();
     let body = scope.body();
-    let name = function.params[param as usize].name;
+    let names: Vec<Name> = absent.iter().map(|&p| function.params[p as usize].name).collect();
+    let mut end = 0;
+    for &param in absent {
+        let at = allocation(scope, param)?;
+        end = end.max(at + 1);
+        split.edits.push(remove_below(scope, &body.statements[body.top[at].index()]));
+        require(scope, param, split)?;
+    }
+    let refused = || {
+        format!(
+            "`{}` is returned, and how it is allocated cannot be moved out",
+            scope.name(names[0])
+        )
+    };
+    let mut slicer = Slicer::new(scope);
+    slicer.block(&body.top[..end], names.iter().copied().collect())?;
+    let mut doubts = Vec::new();
+    for (_, kept) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
+        let rebinds = kept.defines.iter().any(|n| !names.contains(n) && function.param(*n).is_some());
+        if rebinds || matches!(kept.kind, StatementKind::Return | StatementKind::With) {
+            return Err(refused());
+        }
+        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
+        reads_no_data(scope, calls, values, &mut doubts)?;
+    }
+    if !doubts.is_empty() {
+        return Err(refused());
+    }
+    split.before = Writer::write(&slicer, &body.top[..end], indent, Comments::Kept)?;
+    Ok(())
+}
+
+/// The index among the top statements of `if out is None: out = …`, when nothing else asks for `out` or gives it another value.
+fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
+    let body = scope.body();
+    let name = scope.function().params[param as usize].name;
     let text = scope.name(name);
     let refused = || format!("`{text}` is returned, and where it is allocated cannot be moved out");
     let top = body.top.iter().position(|s| {
@@ -355,42 +405,22 @@ fn allocate_outside(scope: &Scope, calls: &Calls, param: u16, split: &mut Split,
     let inner: Vec<&Statement> = statement.blocks[0].statements.iter().map(|s| &body.statements[s.index()]).collect();
     let only_allocates = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines == [name]);
     let elsewhere = body.statements.iter().filter(|s| s.defines.contains(&name)).count() > inner.len();
+    let is_param = |v: ValueId| matches!(body.op(v), Op::Param(p) if p == param);
     let asked = body.iter().any(|(v, value)| {
         let outside = v < statement.values.0 || v >= statement.values.1;
-        let compares =
-            matches!(value.op, Op::Compare(_, a, b) if matches!(body.op(a), Op::Param(p) if p == param) && scope.kind(b) == Kind::None);
-        outside && compares
+        outside && matches!(value.op, Op::Compare(_, a, b) if is_param(a) && scope.kind(b) == Kind::None)
     });
     if inner.is_empty() || !only_allocates || elsewhere || asked {
-        return Err(refused());
+        Err(refused())
+    } else {
+        Ok(at)
     }
-    let mut slicer = Slicer::new(scope);
-    slicer.block(&body.top[..=at], Live::from([name]))?;
-    let mut doubts = Vec::new();
-    for (i, kept) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
-        if kept.kind == StatementKind::Return {
-            return Err(refused());
-        }
-        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
-        reads_no_data(scope, calls, values, &mut doubts)?;
-        let rebinds = kept.defines.iter().any(|n| *n != name && function.param(*n).is_some());
-        if rebinds || (kept.kind == StatementKind::With && i > 0) {
-            return Err(refused());
-        }
-    }
-    if !doubts.is_empty() {
-        return Err(refused());
-    }
-    split.before.extend(Writer::write(&slicer, &body.top[..=at], indent)?);
-    split.before.dedup();
-    split.edits.push(remove_below(scope, statement));
-    require(scope, param, split)
 }
 
-/// Removes a statement with its lines and the blank lines behind it.
+/// Removes a statement with its lines, the comment above it and the blank lines behind it.
 fn remove_below(scope: &Scope, statement: &Statement) -> Edit {
     let source = scope.source();
-    let start = source.line_start(statement.span.start);
+    let start = comment_above(source, source.line_start(statement.span.start));
     let mut end = source.line_end(statement.span.end);
     let blank_above = start == 0 || source.slice(Span::new(source.line_start(start - 1), start)).trim().is_empty();
     while blank_above && (end as usize) < source.text.len() {
@@ -458,7 +488,7 @@ fn views(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], indent: &str
         returns: Some("None".to_string()),
         ..Split::default()
     };
-    split.after = Writer::write(&slicer, &body.top, indent)?;
+    split.after = Writer::write(&slicer, &body.top, indent, Comments::Dropped)?;
     split.edits.push(remove_lines(scope, &body.statements[last.index()]));
     Ok(split)
 }

@@ -5,6 +5,7 @@ use super::imports;
 use super::names::{self, Chosen};
 use super::scope::{Scope, absolute_module};
 use super::signature;
+use super::slice::comment_above;
 use super::split::Split;
 use crate::facts::{Import, MODULE, ValueId};
 use crate::finding::Edit;
@@ -297,15 +298,7 @@ impl Registration<'_, '_> {
     /// Where something goes that stands in front of a function: above the comments that touch it.
     fn above(&self, offset: u32) -> u32 {
         let source = self.scope.source();
-        let mut at = source.line_start(offset);
-        while at > 0 {
-            let line = source.line_start(at - 1);
-            if !source.text[line as usize..at as usize].trim_start().starts_with('#') {
-                break;
-            }
-            at = line;
-        }
-        at
+        comment_above(source, source.line_start(offset))
     }
 
     /// Turns the function into the op's implementation and writes a public function of the old name behind it.
