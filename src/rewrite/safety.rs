@@ -58,6 +58,9 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
 /// The schema's refusals, as blockers. `returns`: the return annotation is written anew.
 pub(super) fn of_schema(scope: &Scope, func: &Func, route: &Route, returns: bool) -> Vec<String> {
     let Err(refusals) = &func.schema else { return Vec::new() };
+    if refusals.is_empty() {
+        return not_understood(scope);
+    }
     let keyword_tensor = |param: Option<u16>| {
         let param = param.and_then(|p| Some((scope.function().params.get(p as usize)?, scope.param_type(p)?)));
         param.is_some_and(|(param, ty)| param.kind == ParamKind::KeywordOnly && ty.is_tensor())
@@ -73,6 +76,33 @@ pub(super) fn of_schema(scope: &Scope, func: &Func, route: &Route, returns: bool
             None => refusal.reason.clone(),
         })
         .collect()
+}
+
+/// Parameters that certainly have a schema type are those whose annotation can be read here.
+fn not_understood(scope: &Scope) -> Vec<String> {
+    let params = scope.function().params.iter().enumerate();
+    let wrong = params.filter_map(|(i, param)| {
+        let name = scope.name(param.name);
+        if matches!(param.kind, ParamKind::PositionalOnly | ParamKind::Star | ParamKind::StarStar) {
+            return Some(format!("`{name}`: positional-only and star parameters have no schema"));
+        }
+        match scope.param_type(i as u16) {
+            None => Some(format!("`{name}` has no annotation")),
+            Some(
+                Type {
+                    base: Base::Other | Base::None,
+                    ..
+                }
+                | Type {
+                    base: Base::Text | Base::Dtype | Base::Device,
+                    list: true,
+                    ..
+                },
+            ) => Some(format!("`{name}`: its annotation has no schema type")),
+            Some(_) => None,
+        }
+    });
+    wrong.collect()
 }
 
 /// What one style asks beyond that.
