@@ -124,16 +124,34 @@ const BYTES_PER_LEVEL: usize = 512;
 /// Whether brackets or stars nest so deeply that the parser, which grows its stack but not everywhere, needs a large one.
 /// Brackets in strings count too: then a harmless file is parsed on a large stack.
 fn is_deep(text: &str) -> bool {
-    let (mut depth, mut stars, mut deepest) = (0u32, 0u32, 0u32);
+    const LIMIT: i32 = 500;
+    let (mut depth, mut deepest) = (0i32, 0);
+    // No branch: this runs over every byte of every file.
     for byte in text.bytes() {
-        match byte {
-            b'(' | b'[' | b'{' => depth += 1,
-            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
-            b'*' => stars += 1,
-            b' ' => continue,
-            _ => stars = 0,
-        }
-        deepest = deepest.max(depth + stars);
+        depth = (depth + i32::from(STEPS[usize::from(byte)])).max(0);
+        deepest = deepest.max(depth);
     }
-    deepest > 500
+    let (mut stars, mut last) = (0, 0);
+    for at in memchr::memchr_iter(b'*', text.as_bytes()) {
+        let in_a_row = text.as_bytes()[last..at].iter().all(|&b| matches!(b, b'*' | b' '));
+        stars = if in_a_row { stars + 1 } else { 0 };
+        if stars > LIMIT {
+            return true;
+        }
+        last = at;
+    }
+    deepest > LIMIT
 }
+
+/// What a byte does to the depth.
+const STEPS: [i8; 256] = {
+    let mut steps = [0; 256];
+    let (open, close) = (b"([{", b")]}");
+    let mut i = 0;
+    while i < open.len() {
+        steps[open[i] as usize] = 1;
+        steps[close[i] as usize] = -1;
+        i += 1;
+    }
+    steps
+};

@@ -46,6 +46,7 @@ fn deep_nesting_is_an_error_and_no_overflow() {
         on_small_stack(format!("{}a{}\n", open.repeat(20_000), close.repeat(20_000)));
     }
     on_small_stack(format!("{}a{} = 1\n", "(".repeat(20_000), ",)".repeat(20_000)));
+    on_small_stack(format!("x = {}a\n", "* ".repeat(20_000)));
     on_small_stack(format!("match x:\n case {}a{}: pass\n", "[".repeat(20_000), "]".repeat(20_000)));
     on_small_stack(format!("def f(a: '{}a{}'): pass\n", "[".repeat(20_000), "]".repeat(20_000)));
     on_small_stack((0..1000).map(|i| " ".repeat(i) + "if x:\n").collect::<String>() + &" ".repeat(1000) + "pass\n");
