@@ -9,15 +9,19 @@ use std::collections::BTreeMap;
 
 /// The findings as one run; `ignored` are findings that a comment covers, with its reason.
 pub fn render(findings: &[Finding], ignored: &[(Finding, String)], files: Files) -> String {
-    let rules: Vec<Value> = rules::ALL.iter().map(|rule| descriptor(rule)).collect();
+    let fired: Vec<&rules::Rule> = rules::ALL
+        .iter()
+        .copied()
+        .filter(|rule| has_fired(rule, findings, ignored))
+        .collect();
     let mut results: Vec<Value> = findings
         .iter()
         .zip(fingerprints(findings, files))
-        .map(|(f, print)| result(f, print, files))
+        .map(|(f, print)| result(f, print, &fired, files))
         .collect();
     let covered: Vec<Finding> = ignored.iter().map(|(finding, _)| finding.clone()).collect();
     for ((finding, reason), print) in ignored.iter().zip(fingerprints(&covered, files)) {
-        let mut row = result(finding, print, files);
+        let mut row = result(finding, print, &fired, files);
         row["suppressions"] = json!([{ "kind": "inSource", "justification": reason }]);
         results.push(row);
     }
@@ -25,25 +29,31 @@ pub fn render(findings: &[Finding], ignored: &[(Finding, String)], files: Files)
         "name": "opwright",
         "version": env!("CARGO_PKG_VERSION"),
         "informationUri": "https://docs.rs/crate/opwright",
-        "rules": rules,
+        "rules": fired.iter().map(|rule| descriptor(rule)).collect::<Vec<_>>(),
     });
     let run = json!({ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": results });
     let log = json!({ "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run] });
     serde_json::to_string_pretty(&log).expect("values have string keys only")
 }
 
+fn has_fired(rule: &rules::Rule, findings: &[Finding], ignored: &[(Finding, String)]) -> bool {
+    findings
+        .iter()
+        .chain(ignored.iter().map(|(finding, _)| finding))
+        .any(|finding| finding.rule == rule.name)
+}
+
 fn descriptor(rule: &rules::Rule) -> Value {
     json!({
         "id": rule.name,
         "shortDescription": { "text": rule.summary },
-        "help": { "text": rule.page, "markdown": rule.page },
         "helpUri": rule_url(rule.name),
         "defaultConfiguration": { "level": super::level_word(rule.level) },
         "properties": { "tags": [rule.group] },
     })
 }
 
-fn result(finding: &Finding, fingerprint: String, files: Files) -> Value {
+fn result(finding: &Finding, fingerprint: String, fired: &[&rules::Rule], files: Files) -> Value {
     let text = match &finding.help {
         Some(help) => format!("{}. {help}", finding.message),
         None => finding.message.clone(),
@@ -67,7 +77,7 @@ fn result(finding: &Finding, fingerprint: String, files: Files) -> Value {
         "relatedLocations": related,
         "partialFingerprints": { "opwright/v1": fingerprint },
     });
-    if let Some(index) = rules::ALL.iter().position(|rule| rule.name == finding.rule) {
+    if let Some(index) = fired.iter().position(|rule| rule.name == finding.rule) {
         row["ruleIndex"] = json!(index);
     }
     if let Some(fix) = finding.fix.as_ref().filter(|fix| !fix.edits.is_empty()) {

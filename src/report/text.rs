@@ -1,7 +1,7 @@
 //! Findings for people: with the source and the places that prove them, or one line each.
 
 use super::{Files, counts, level_word, plural};
-use crate::finding::{Certainty, Finding, Level, Safety};
+use crate::finding::{Certainty, Finding, Fix, Level, Safety};
 use crate::source::{FileId, Span};
 use codespan_reporting::diagnostic::{Diagnostic, Label, Severity};
 use codespan_reporting::files::{Error, Files as CodespanFiles};
@@ -73,7 +73,14 @@ fn notes(finding: &Finding) -> Vec<String> {
     if finding.certainty == Certainty::Likely {
         notes.push("likely, not certain: something could not be seen".into());
     }
-    if let Some(fix) = &finding.fix {
+    let is_said = |fix: &Fix| {
+        fix.edits.is_empty()
+            && fix
+                .reasons
+                .iter()
+                .all(|reason| finding.notes.iter().any(|note| note.contains(reason)))
+    };
+    if let Some(fix) = finding.fix.as_ref().filter(|fix| !is_said(fix)) {
         let how = match fix.safety {
             Safety::Safe => "fix (safe, --fix applies it)",
             Safety::Unsafe => "fix (unsafe, --fix --unsafe applies it)",
@@ -90,7 +97,7 @@ fn indented(text: &str) -> String {
     text.trim().replace('\n', "\n  ")
 }
 
-/// A span that is sure to lie in the text, at characters.
+/// A span that is sure to lie in the text, at characters. Of several lines the first is enough to find it.
 fn range(files: Files, file: FileId, span: Span) -> Range<usize> {
     let text = &files.source(file).text;
     let floor = |at: u32| {
@@ -99,8 +106,10 @@ fn range(files: Files, file: FileId, span: Span) -> Range<usize> {
             .find(|&at| text.is_char_boundary(at))
             .unwrap_or(0)
     };
-    let start = floor(span.start);
-    start..floor(span.end).max(start)
+    let (start, end) = (floor(span.start), floor(span.end));
+    let end = end.max(start);
+    let line = text[start..end].find(['\n', '\r']).map_or(end, |length| start + length);
+    start..line
 }
 
 /// The last line of a report that changed nothing.
