@@ -44,6 +44,9 @@ pub struct Configured {
     options: Options,
 }
 
+/// Where each choice was made: key, then file, option or `default`.
+pub type Origins = Vec<(&'static str, String)>;
+
 /// The names that rules may be selected by, told by whoever knows the rules.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RuleNames<'a>(pub &'a [&'a str]);
@@ -166,13 +169,7 @@ impl Configured {
     }
 
     /// All choices, each with where it was made: an option, the configuration, the project's requirements, or `default`.
-    pub fn resolve(
-        &self,
-        request: &Request,
-        root: &Path,
-        knowledge: &Knowledge,
-        rules: RuleNames,
-    ) -> Result<(Settings, Vec<(&'static str, String)>), Failure> {
+    pub fn resolve(&self, request: &Request, root: &Path, knowledge: &Knowledge, rules: RuleNames) -> Result<(Settings, Origins), Failure> {
         let (options, mut settings, mut from) = (&self.options, Settings::default(), Vec::new());
         let file = self.display();
         let (style, origin) = pick(&request.style, "--style", &options.style, file);
@@ -280,7 +277,7 @@ fn pick<T: Clone>(option: &Option<T>, flag: &str, written: &Option<T>, file: &st
     }
 }
 
-fn take<T: Clone>(target: &mut T, written: &Option<T>, key: &'static str, file: &str, from: &mut Vec<(&'static str, String)>) {
+fn take<T: Clone>(target: &mut T, written: &Option<T>, key: &'static str, file: &str, from: &mut Origins) {
     if let Some(value) = written {
         target.clone_from(value);
     }

@@ -123,7 +123,8 @@ fn walk(root: &Path, start: &Path, globs: &Globs, each: &mut dyn FnMut(&Path)) {
             return true;
         }
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-        !(is_folder && is_skipped(entry.path())) && !excluded.is_match(relative(&top, entry.path()))
+        let left_out = is_folder && is_skipped(entry.path()) || excluded.is_match(relative(&top, entry.path()));
+        !left_out
     });
     for entry in builder.build().flatten() {
         if entry.file_type().is_some_and(|kind| kind.is_file()) && is_python(entry.path()) {

@@ -39,7 +39,7 @@ pub struct Project {
     /// The choices of this run.
     pub settings: Settings,
     /// Where each choice was made: key → file, option or `default`.
-    pub origins: Vec<(&'static str, String)>,
+    pub origins: config::Origins,
     /// Other people's APIs, the project's overlays among them.
     pub knowledge: Knowledge,
     /// Folders that modules are imported from, relative to the root.

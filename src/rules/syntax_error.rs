@@ -5,7 +5,7 @@ use crate::finding::{Certainty, Finding, Level};
 use crate::source::{FileId, Place};
 
 /// The rule.
-pub static RULE: Rule = Rule {
+pub(super) static RULE: Rule = Rule {
     name: "syntax-error",
     group: "meta",
     summary: "the file does not parse, so nothing is known of it",

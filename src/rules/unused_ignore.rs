@@ -4,7 +4,7 @@ use super::{Context, Rule};
 use crate::finding::Level;
 
 /// The rule. Its findings are made where ignore comments are applied, after all rules have looked.
-pub static RULE: Rule = Rule {
+pub(super) static RULE: Rule = Rule {
     name: "unused-ignore",
     group: "meta",
     summary: "an ignore comment ignores nothing, or cannot be read",
