@@ -39,7 +39,7 @@ fn every_rule_file_is_listed_and_every_listed_rule_has_a_file() {
     let mut files = BTreeSet::new();
     for entry in fs::read_dir(root().join("src/rules")).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_file() && fs::read_to_string(&path).unwrap().contains("pub static RULE: Rule") {
+        if path.is_file() && fs::read_to_string(&path).unwrap().contains("static RULE: Rule") {
             files.insert(path.file_stem().unwrap().to_str().unwrap().replace('_', "-"));
         }
     }
