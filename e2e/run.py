@@ -9,6 +9,7 @@ with Triton's interpreter, so no GPU is needed. Per launcher, called by its old 
   op        the call reaches exactly one registered op of the project's or the framework's namespace
   opcheck   ``torch.library.opcheck`` passes for that op with the arguments that reached it
   event     a profiled call leaves a cpu_op with that op's name and non-empty Input Dims
+  compile   compiled without graph breaks (aot_eager), results and arguments are the same
   result    results and arguments afterwards equal those of the unfixed launcher on the same inputs
   public    name, signature and docstring are those of the unfixed launcher
   autograd  (library) with grad enabled, requires_grad, gradients and version counters are the same too
@@ -87,6 +88,7 @@ def compare(was, now, style):
     yield "op", None if len(now["ops"]) == 1 else f"calls reach {now['ops'] or 'no op'}"
     yield "opcheck", now["opcheck"]
     yield "event", now["event"]
+    yield "compile", now["compile"]
     for check in ["public", "result", "autograd"] if style == "library" else ["public", "result"]:
         yield check, None if was[check] == now[check] else f"was {was[check]!s:.300}, is {now[check]!s:.300}"
 
@@ -112,7 +114,7 @@ def observe_one(name, builders, registered):
     try:
         launcher = getattr(importlib.import_module(module), function)
         seen = {"public": [launcher.__name__, str(inspect.signature(launcher)), inspect.getdoc(launcher)], "result": [], "autograd": []}
-        seen["ops"], seen["opcheck"], seen["event"] = [], None, None
+        seen["ops"], seen["opcheck"], seen["event"], seen["compile"] = [], None, None, None
         for builder in builders:
             seen["result"].append(result_of(launcher, builder))
             seen["autograd"].append(autograd_of(launcher, builder))
@@ -190,7 +192,8 @@ def observe_op(launcher, builder, seen):
         if not seen["event"]:
             seen["event"] = event_problem(launcher, builder, op._schema.name)
     if not reached:
-        seen["opcheck"] = seen["event"] = "no op"
+        seen["opcheck"] = seen["event"] = seen["compile"] = "no op"
+    seen["compile"] = seen["compile"] or compile_problem(launcher, builder)
 
 
 def ops_reached(launcher, args, kwargs):
@@ -216,6 +219,17 @@ def ops_reached(launcher, args, kwargs):
     with torch.no_grad(), Record():
         launcher(*args, **kwargs)
     return reached
+
+
+def compile_problem(launcher, builder):
+    import torch
+
+    torch.compiler.reset()
+    try:
+        compiled = result_of(torch.compile(launcher, fullgraph=True, backend="aot_eager", dynamic=False), builder)
+    except Exception as error:  # the problem itself
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return None if compiled == result_of(launcher, builder) else "compiled, it gives something else"
 
 
 def event_problem(launcher, builder, op):
