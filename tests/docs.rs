@@ -1,15 +1,21 @@
 //! What the documentation shows is accepted by the program.
 
+#![allow(clippy::unwrap_used)] // a panic is a failed test
+
 #[path = "support/project.rs"]
 mod project;
 
+use project::TestProject;
 use std::fs;
 use std::path::Path;
-use project::TestProject;
 
 fn toml_blocks(path: &str) -> Vec<String> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
-    let blocks: Vec<String> = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap().to_owned()).collect();
+    let blocks: Vec<String> = text
+        .split("```toml\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap().to_owned())
+        .collect();
     assert!(!blocks.is_empty(), "{path} shows no TOML");
     blocks
 }

@@ -1,5 +1,7 @@
 //! Whole small projects with their expected report, inventory and change. `INSTA_UPDATE=always` rewrites all golden files.
 
+#![allow(clippy::unwrap_used)] // a panic is a failed test
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

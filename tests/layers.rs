@@ -1,5 +1,7 @@
 //! Who may import whom, and where parser and machine may be named.
 
+#![allow(clippy::unwrap_used)] // a panic is a failed test
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;

@@ -1,22 +1,24 @@
 //! Every rule is complete, its page's examples are true, and its cases hold.
 //!
 //! A case passes when each mark has its finding and each finding its mark. Beyond that every case must survive what any
-//! user may do: fix it, fix it again, hand the files over in another order. `UPDATE=1` rewrites the `diff` blocks.
+//! user may do: fix it, fix it again, hand the files over in another order. `INSTA_UPDATE=always` rewrites the `diff` blocks.
+
+#![allow(clippy::unwrap_used)] // a panic is a failed test
 
 #[path = "support/cases.rs"]
 mod cases;
 #[path = "support/project.rs"]
 mod project;
 
+use cases::Case;
 use opwright::finding::Fix;
 use opwright::fix::diff::unified;
 use opwright::pipeline::Checked;
 use opwright::rules;
+use project::{Row, TestProject, row, rows};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use cases::Case;
-use project::{Row, TestProject, row, rows};
 
 /// The headings of every rule page, in order.
 const HEADINGS: &[&str] = &[
@@ -238,16 +240,21 @@ fn fixes_are_as_expected() {
                 lines.splice(expected.lines.0..expected.lines.1, diff.lines().map(String::from));
             }
         }
-        if std::env::var_os("UPDATE").is_some() && lines != before {
+        if updating() && lines != before {
             fs::write(root().join(&path), lines.join("\n") + "\n").unwrap();
         }
     }
     assert!(
-        failed.is_empty() || std::env::var_os("UPDATE").is_some(),
-        "{} differ (UPDATE=1 accepts):\n{}",
+        failed.is_empty() || updating(),
+        "{} differ (INSTA_UPDATE=always accepts):\n{}",
         failed.len(),
         failed.join("\n")
     );
+}
+
+/// The one switch that rewrites golden files of all kinds.
+fn updating() -> bool {
+    std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always")
 }
 
 /// Rows in the order of the findings.
