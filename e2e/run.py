@@ -95,7 +95,7 @@ def compare(was, now, style):
 
 def observe(root, registered):
     """What the launchers below `root` do, seen by a process of its own."""
-    environment = dict(os.environ, TRITON_INTERPRET="1", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=f"{root}:{HERE / 'standins'}")
+    environment = dict(os.environ, TRITON_INTERPRET="1", KINETO_LOG_LEVEL="5", PYTHONDONTWRITEBYTECODE="1", PYTHONPATH=f"{root}:{HERE / 'standins'}")
     command = [sys.executable, __file__, "--observe", "ops" if registered else "plain"]
     child = subprocess.run(command, cwd=root, env=environment, stdout=subprocess.PIPE, text=True)
     if child.returncode:
