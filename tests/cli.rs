@@ -1,5 +1,5 @@
 //! The command line as its users meet it: each folder of `tests/cli/` is a project (`in/`), commands (`cmd`), and everything
-//! that they print, exit with and change (`out`). `OPWRIGHT_UPDATE=1` writes the `out` files anew.
+//! that they print, exit with and change (`out`). `INSTA_UPDATE=always` writes the `out` files anew.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ fn commands_print_exit_and_change_as_recorded() {
         let name = folder.file_name().unwrap().to_string_lossy().into_owned();
         let got = run_case(&folder);
         let path = folder.join("out");
-        if std::env::var_os("OPWRIGHT_UPDATE").is_some() {
+        if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
             fs::write(&path, &got).unwrap();
         }
         let want = fs::read_to_string(&path).unwrap_or_default();

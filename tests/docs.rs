@@ -36,3 +36,34 @@ fn framework_examples_load() {
     fs::write(folder.path().join("opwright.toml"), "knowledge = [\"acme.toml\"]\n").unwrap();
     TestProject::at(folder.path(), "auto");
 }
+
+/// The first block of a kind.
+fn block<'a>(text: &'a str, open: &str) -> &'a str {
+    text.split(open).nth(1).unwrap().split("```").next().unwrap()
+}
+
+fn printed(arguments: &[&str]) -> String {
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .args(arguments)
+        .args(["--no-cache", "--root", "."])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/serving"))
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.trim_end().lines().flat_map(|line| [line.trim_end(), "\n"]).collect()
+}
+
+#[test]
+fn the_output_in_the_readme_is_real() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    assert_eq!(block(&readme, "```text\n"), printed(&["check"]));
+    assert_eq!(block(&readme, "```diff\n"), printed(&["check", "--diff"]));
+    for rule in opwright::rules::ALL {
+        assert!(
+            readme.contains(&format!("| `{}` | {} |", rule.name, rule.summary)),
+            "README.md lists `{}`",
+            rule.name
+        );
+    }
+}
