@@ -317,6 +317,13 @@ def scalar_modules():
                 yield f"{module}.{name}"
 
 
+def module_classes():
+    """`torch.nn.Linear(…)` makes an object."""
+    for name, value in vars(torch.nn).items():
+        if inspect.isclass(value) and issubclass(value, torch.nn.Module):
+            yield f"nn.{name}"
+
+
 def read_overlay():
     overlay = tomllib.loads((HERE / "torch.overlay.toml").read_text())
     return {
@@ -382,7 +389,7 @@ def main():
     table = {"tensor": {}, "torch": {}, "aten": {}, "ops": {}, "attribute": {}}
     table["tensor"].update(method_rows(effects))
     table["torch"].update(torch_rows(effects))
-    table["torch"].update({name: "() -> scalar" for name in scalar_modules()})
+    table["torch"].update({name: "() -> scalar" for name in itertools.chain(scalar_modules(), module_classes())})
     for section in ("tensor", "torch", "attribute"):
         table[section].update(overlay[section])
     for section, name, signature in op_rows(effects, table, overlay):

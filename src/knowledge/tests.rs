@@ -98,6 +98,13 @@ fn torch_file_knows_views_copies_and_writes() {
         ("torch.ops.aten.copy_.default", "(input!) -> view input"),
         ("torch.ops._c10d_functional.wait_tensor", "(tensor) -> view tensor"),
         ("torch.cuda.current_stream", "() -> scalar"),
+        ("torch.npu.current_stream", "() -> scalar"),
+        ("torch.nn.Linear", "() -> scalar"),
+        ("torch.nn.Parameter", "(data, requires_grad) -> view data"),
+        ("torch.where", "(condition, input?, other, *, out!) -> list; view out"),
+        ("torch.Tensor.where", "() -> fresh"),
+        ("torch.Tensor.resolve_conj", "(self) -> maybe self"),
+        ("torch.functional.einsum", "(equation, *operands) -> maybe operands"),
         ("torch.linalg.norm", "(*, out!) -> view out"),
     ] {
         assert_eq!(torch.function(name).map(torch::Effect::text).as_deref(), Some(expected), "{name}");

@@ -154,7 +154,16 @@ impl Torch {
         if let Some(&effect) = self.functions.get(name) {
             return self.effects.get(effect as usize);
         }
-        self.in_place_function(name.rsplit('.').next().unwrap_or(name))
+        let in_place = self.in_place_function(name.rsplit('.').next().unwrap_or(name));
+        in_place.or_else(|| self.of_device_module(name))
+    }
+
+    /// Other devices' modules are made after `torch.cuda`.
+    fn of_device_module(&self, name: &str) -> Option<&Effect> {
+        let (module, member) = name.split_once('.')?;
+        let like_cuda = matches!(module, "npu" | "musa" | "hpu" | "mlu" | "xpu" | "mtia");
+        let effect = self.functions.get(&*format!("cuda.{member}")).filter(|_| like_cuda)?;
+        self.effects.get(*effect as usize)
     }
 
     /// A method of `torch.Tensor` by its plain name.
