@@ -24,7 +24,6 @@ use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, Kernel, Step, Write};
 use crate::source::FileId;
 pub(crate) use kinds::Kind;
-use rustc_hash::FxHashMap;
 use summary::Analysis;
 
 /// What one kernel does to its parameters.
@@ -58,7 +57,7 @@ pub(crate) struct GuardedWrite {
 /// All kernels and device functions with their effects, sorted by place.
 pub(crate) fn kernels(resolver: &Resolver, knowledge: &Knowledge) -> Vec<(Kernel, KernelEffects)> {
     let found = find::kernels(resolver, knowledge);
-    let mut analysis = Analysis::new(resolver, &knowledge.triton);
+    let mut analysis = Analysis::new(resolver, &knowledge.triton, found.iter().map(|k| k.function));
     for kernel in found.iter().filter(|k| k.readable) {
         analysis.summary(kernel.function);
     }
@@ -75,11 +74,6 @@ pub(crate) fn kernels(resolver: &Resolver, knowledge: &Knowledge) -> Vec<(Kernel
             (finished(kernel, &effects), effects)
         })
         .collect()
-}
-
-/// Index by function.
-pub(crate) fn by_function(kernels: &[(Kernel, KernelEffects)]) -> FxHashMap<FunctionRef, usize> {
-    kernels.iter().enumerate().map(|(i, (k, _))| (k.function, i)).collect()
 }
 
 fn finished(found: find::Found, effects: &KernelEffects) -> Kernel {

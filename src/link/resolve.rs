@@ -891,7 +891,11 @@ fn keeps_function(path: &str) -> bool {
             | "functools.update_wrapper"
             | "builtins.staticmethod"
             | "builtins.classmethod"
-    ) || path.starts_with("triton.") && matches!(path.rsplit('.').next(), Some("jit" | "autotune" | "heuristics"))
+    ) || path.starts_with("triton.")
+        && matches!(
+            path.rsplit('.').next(),
+            Some("jit" | "autotune" | "heuristics" | "aggregate" | "_aggregate")
+        )
         || path.starts_with("torch.")
             && matches!(
                 path.rsplit('.').next(),

@@ -34,6 +34,9 @@ pub(super) enum Callee<'k> {
     UnknownMethod(ValueId, Arc<str>),
 }
 
+/// Methods of one name that an object of unknown class may have.
+const MOST_METHODS: usize = 4;
+
 /// Callees of `triton.language` whose arguments may be anything.
 const ANYTHING: &[&str] = &[
     "static_print",
@@ -123,7 +126,11 @@ impl<'k> Flow<'_, '_, 'k> {
         }
         match self.analysis.triton.method(text) {
             Some(effect) => vec![Callee::Method(effect, object)],
-            None => vec![Callee::UnknownMethod(object, text.into())],
+            None => match self.analysis.methods.get(text) {
+                // an object whose class is not known: every class that has such a method
+                Some(methods) if methods.len() <= MOST_METHODS => methods.iter().map(|&f| Callee::Project(f, Some(object))).collect(),
+                Some(_) | None => vec![Callee::UnknownMethod(object, text.into())],
+            },
         }
     }
 }
@@ -142,7 +149,10 @@ impl<'k> Analysis<'_, 'k> {
         let mut others = false;
         for entity in entities {
             match entity {
-                Entity::External(path) => found.push(self.external(&path)),
+                Entity::External(path) => match self.vendored(&path) {
+                    Some(inner) => found.extend(self.meanings(inner, name)),
+                    None => found.push(self.external(&path)),
+                },
                 Entity::Function(f) | Entity::Bound(f) => found.push(self.function(f, None)),
                 Entity::Class(class) => found.push(Callee::Class(class)),
                 // `f = None` where an import fails, a placeholder's attribute
@@ -154,6 +164,16 @@ impl<'k> Analysis<'_, 'k> {
             found.push(Callee::Unknown(name.clone()));
         }
         found
+    }
+
+    /// A name of a package that the project holds a copy of (`third_party/triton_kernels`) and imports by its own name.
+    fn vendored(&self, path: &str) -> Option<Vec<Entity>> {
+        let prefix = self.copies.get(path.split('.').next()?)?;
+        let (module, member) = path.rsplit_once('.')?;
+        let file = self.resolver.modules.file(&format!("{prefix}.{module}"))?;
+        let mut found = (*self.resolver.export(file, member)).clone();
+        found.retain(|e| !matches!(e, Entity::External(p) if **p == *path));
+        Some(found).filter(|f| !f.is_empty())
     }
 
     fn external(&self, path: &Arc<str>) -> Callee<'k> {

@@ -6,7 +6,7 @@ use super::flow::Flow;
 use super::kinds::{self, Kind};
 use super::summary::{Access, Deferred, Doubt, Summary};
 use super::value::{Abstract, Alternative, Base};
-use crate::facts::{Call, Op, ValueId};
+use crate::facts::{Call, Const, Op, ValueId};
 use crate::knowledge::triton::{Derived, Effect};
 use crate::link::conditions::{Binding, Condition};
 use crate::program::{FunctionRef, Step};
@@ -18,7 +18,7 @@ const LONGEST_CHAIN: usize = 6;
 
 /// What happens to memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Touch {
+pub(super) enum Touch {
     Read,
     Write,
 }
@@ -130,7 +130,7 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
             }
         }
         if effect.result == Derived::Assembly {
-            self.record_assembly(&arguments, &when, out);
+            self.record_assembly(&arguments, &when, span, out);
         }
         if !effect.calls.is_empty() {
             self.record_callbacks(effect, call, &arguments, id, span, out);
@@ -290,29 +290,32 @@ impl<'a, 'k> Flow<'_, 'a, 'k> {
             if matches!(argument.source, Source::Default(_)) || argument.value.parts.is_some() {
                 continue;
             }
-            let reduced = argument.value.clone().reduced(&self.kinds);
-            let is_pointer = |a: &Alternative| match a.addends.as_slice() {
-                [Base::Param(p, path)] => path.is_empty() && self.kinds[*p as usize] == Kind::Pointer,
-                [Base::Pointee(_)] => true,
-                _ => false,
-            };
-            if reduced.alternatives.iter().any(is_pointer) {
-                vote.pointer = true;
-            } else if reduced
-                .alternatives
-                .iter()
-                .all(|a| a.addends.iter().all(|b| matches!(b, Base::Loaded(_) | Base::Number(_))))
-            {
-                vote.scalar = true;
-            } else {
-                vote.unknown = true;
+            for alternative in &argument.value.clone().reduced(&self.kinds).alternatives {
+                match alternative.addends.as_slice() {
+                    [Base::Param(p, path)] if path.is_empty() && self.kinds[*p as usize] == Kind::Pointer => vote.pointer = true,
+                    [Base::Pointee(_)] => vote.pointer = true,
+                    [Base::Param(p, path)] if path.is_empty() && !vote.from.contains(&(self.f, *p)) => vote.from.push((self.f, *p)),
+                    [Base::Param(_, path)] if path.is_empty() => {}
+                    bases if bases.iter().all(|b| matches!(b, Base::Loaded(_) | Base::Number(_))) => vote.scalar = true,
+                    _ => vote.unknown = true,
+                }
             }
+            let is_none = matches!(argument.source, Source::Value(v) if self.body.op(v) == Op::Const(Const::None));
+            vote.scalar |= argument.value.clone().reduced(&self.kinds).is_empty() && !is_none;
         }
         self.analysis.votes.insert(f, votes);
     }
 
     /// Records what happens through an address. `stored`: the storing call, when it is in this function.
-    fn touch(&mut self, address: &Abstract, touch: Touch, when: &Condition, chain: &[Step], stored: Option<Span>, out: &mut Summary) {
+    pub(super) fn touch(
+        &mut self,
+        address: &Abstract,
+        touch: Touch,
+        when: &Condition,
+        chain: &[Step],
+        stored: Option<Span>,
+        out: &mut Summary,
+    ) {
         for alternative in &address.flat().alternatives {
             let when = when.clone().and(alternative.when.clone());
             let reduced = alternative.reduced(&self.kinds);

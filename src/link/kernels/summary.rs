@@ -66,11 +66,14 @@ pub(super) struct Summary {
 type Fields = (Option<FunctionRef>, Vec<(Arc<str>, Abstract)>);
 
 /// What the callers of a function pass for one parameter.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Votes {
     pub(super) pointer: bool,
     pub(super) scalar: bool,
+    /// Something of which the caller does not know it either.
     pub(super) unknown: bool,
+    /// A parameter of the caller.
+    pub(super) from: Vec<(FunctionRef, u16)>,
 }
 
 /// Reads functions, each once.
@@ -80,6 +83,10 @@ pub(super) struct Analysis<'a, 'k> {
     /// Callees by file, scope and a hash of their dotted name.
     pub(super) named: FxHashMap<(FileId, FunctionId, u64), Vec<Callee<'k>>>,
     pub(super) votes: FxHashMap<FunctionRef, Vec<Votes>>,
+    /// Methods of classes that are device functions, by name.
+    pub(super) methods: FxHashMap<&'k str, Vec<FunctionRef>>,
+    /// Packages of others that the project holds, with what stands before their name.
+    pub(super) copies: FxHashMap<&'k str, &'k str>,
     known: FxHashMap<FunctionRef, Rc<Summary>>,
     fields: FxHashMap<ClassRef, Option<Rc<Fields>>>,
     callers: FxHashMap<FunctionRef, FxHashSet<FunctionRef>>,
@@ -91,8 +98,15 @@ pub(super) struct Analysis<'a, 'k> {
 }
 
 impl<'a, 'k> Analysis<'a, 'k> {
-    pub(super) fn new(resolver: &'k Resolver<'a>, triton: &'k Triton) -> Self {
+    /// `functions`: all kernels and device functions.
+    pub(super) fn new(resolver: &'k Resolver<'a>, triton: &'k Triton, functions: impl Iterator<Item = FunctionRef>) -> Self {
+        let mut methods: FxHashMap<&str, Vec<FunctionRef>> = FxHashMap::default();
+        for f in functions.filter(|&f| resolver.function(f).class.is_some()) {
+            methods.entry(resolver.text(f.file, resolver.function(f).name)).or_default().push(f);
+        }
         Self {
+            methods,
+            copies: copies(resolver),
             resolver,
             triton,
             named: FxHashMap::default(),
@@ -204,22 +218,48 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 
     fn take_votes(&mut self, f: FunctionRef, kinds: &[Kind]) -> bool {
-        let Some(votes) = self.votes.get(&f) else { return false };
-        let mut given = kinds.to_vec();
-        for (kind, vote) in given.iter_mut().zip(votes) {
-            if *kind == Kind::Unknown {
-                *kind = match (vote.pointer, vote.scalar, vote.unknown) {
-                    (true, false, _) => Kind::Pointer,
-                    (false, true, false) => Kind::Scalar,
-                    _ => Kind::Unknown,
-                };
-            }
-        }
+        let decide = |(p, kind): (usize, &Kind)| match kind {
+            Kind::Unknown => self.voted(f, p as u16, &mut Vec::new()),
+            Kind::Scalar | Kind::Pointer => *kind,
+        };
+        let given: Vec<Kind> = kinds.iter().enumerate().map(decide).collect();
         let learnt = given != kinds;
         if learnt {
             self.given.insert(f, given);
         }
         learnt
+    }
+
+    /// What the callers say of a parameter, each asked for its own parameter if it hands on that.
+    fn voted(&self, f: FunctionRef, param: u16, asked: &mut Vec<(FunctionRef, u16)>) -> Kind {
+        if asked.contains(&(f, param)) || asked.len() > DEEPEST {
+            return Kind::Unknown;
+        }
+        asked.push((f, param));
+        let Some(vote) = self.votes.get(&f).and_then(|v| v.get(param as usize)) else {
+            return Kind::Unknown;
+        };
+        let (mut pointer, mut scalar, mut unknown) = (vote.pointer, vote.scalar, vote.unknown);
+        for &(caller, p) in &vote.from {
+            let own = self
+                .known
+                .get(&caller)
+                .and_then(|s| s.kinds.get(p as usize))
+                .copied()
+                .unwrap_or_default();
+            match if own == Kind::Unknown { self.voted(caller, p, asked) } else { own } {
+                Kind::Pointer => pointer = true,
+                Kind::Scalar => scalar = true,
+                // a recursive function hands on its own parameter
+                Kind::Unknown if caller == f => {}
+                Kind::Unknown => unknown = true,
+            }
+        }
+        match (pointer, scalar, unknown) {
+            (true, false, _) => Kind::Pointer,
+            (false, true, false) => Kind::Scalar,
+            _ => Kind::Unknown,
+        }
     }
 
     /// The fields of an object that a class makes; `None` when they cannot be told.
@@ -305,4 +345,21 @@ impl<'a, 'k> Analysis<'a, 'k> {
         effects.unresolved = unresolved.into_iter().collect();
         effects
     }
+}
+
+/// Packages below `third_party` and the like.
+fn copies<'k>(resolver: &'k Resolver) -> FxHashMap<&'k str, &'k str> {
+    let mut found = FxHashMap::default();
+    for file in resolver.files.iter().filter(|f| f.vendored) {
+        let mut start = 0;
+        for part in file.module.split('.') {
+            let end = start + part.len();
+            if matches!(part, "third_party" | "vendor" | "vendored" | "_vendor") && end < file.module.len() {
+                let copy = file.module[end + 1..].split('.').next().unwrap_or_default();
+                found.entry(copy).or_insert(&file.module[..end]);
+            }
+            start = end + 1;
+        }
+    }
+    found
 }
