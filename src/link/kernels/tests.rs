@@ -36,7 +36,11 @@ fn effects_of(texts: &[(&str, &str)]) -> BTreeMap<String, (KernelEffects, Vec<St
     let named = found.into_iter().map(|(kernel, effects)| {
         let function = resolver.function(kernel.function);
         let name = resolver.text(kernel.function.file, function.name).to_owned();
-        let params = function.params.iter().map(|p| resolver.text(kernel.function.file, p.name).to_owned()).collect();
+        let params = function
+            .params
+            .iter()
+            .map(|p| resolver.text(kernel.function.file, p.name).to_owned())
+            .collect();
         (name, (effects, params))
     });
     named.collect()
@@ -54,7 +58,7 @@ fn summary(texts: &[(&str, &str)]) -> String {
         if !effects.unresolved.is_empty() {
             line += &format!(" | unresolved {}", names(&mut effects.unresolved.iter().map(|(p, _)| *p)));
         }
-        lines.push(line.trim_end().to_owned());
+        lines.push(line.trim_end().replace("  ", " "));
     }
     lines.join("\n")
 }
@@ -101,7 +105,10 @@ def descriptors(p, q, d, n, B: tl.constexpr):
 def keyword(value, pointer):
     tl.store(value=tl.load(value), pointer=pointer)
 ";
-    assert_eq!(one(text), "atomic: writes p q\nblocks: writes p\ndescriptors: writes p d\nkeyword: writes pointer");
+    assert_eq!(
+        one(text),
+        "atomic: writes p q\nblocks: writes p\ndescriptors: writes p d\nkeyword: writes pointer"
+    );
 }
 
 #[test]
@@ -176,7 +183,10 @@ def k(x, y, z, n, HAS_Z: tl.constexpr, MODE: tl.constexpr):
     let mode = Condition::equal(Term::Param(5), Term::Literal(crate::link::conditions::Literal::Int(2)));
     assert_eq!(effects.writes[0].when, Condition::is_none(Term::Param(1)).not().and(mode));
     assert_eq!(effects.writes[1].when, Condition::truthy(Term::Param(4)));
-    assert_eq!(effects.heuristics, [(4, Binding::Condition(Condition::is_none(Term::Param(2)).not()))]);
+    assert_eq!(
+        effects.heuristics,
+        [(4, Binding::Condition(Condition::is_none(Term::Param(2)).not()))]
+    );
 }
 
 #[test]
@@ -227,7 +237,10 @@ def tuple_in(ptrs, x):
 def tuple_out(a, b, x):
     tuple_in((a, b), x)
 ";
-    assert_eq!(one(text), "object: writes b\nrun: writes self\ntuple_in: writes ptrs\ntuple_out: writes b");
+    assert_eq!(
+        one(text),
+        "object: writes b\nrun: writes self\ntuple_in: writes ptrs\ntuple_out: writes b"
+    );
 }
 
 #[test]
@@ -312,7 +325,9 @@ if True:
 def not_a_kernel(p): pass
 ";
     let found = summary(&[("pkg/__init__.py", ""), ("pkg/compat.py", compat), ("pkg/user.py", user)]);
-    let expected = ["a", "b", "c", "d", "inner", "method", "plain"].map(|n| format!("{n}: writes p")).join("\n");
+    let expected = ["a", "b", "c", "d", "inner", "method", "plain"]
+        .map(|n| format!("{n}: writes p"))
+        .join("\n");
     assert_eq!(found, expected);
 }
 
@@ -355,7 +370,11 @@ def k(out, n, B: tl.constexpr):
 
 #[test]
 fn half_written_kernels_do_no_harm() {
-    for text in ["@triton.jit\ndef k(p:\n", "@triton.jit\ndef k(*p, **q):\n    tl.store(*p, **q)\n", "@triton.jit\ndef k(p):\n    tl.store()\n    p.store\n"] {
+    for text in [
+        "@triton.jit\ndef k(p:\n",
+        "@triton.jit\ndef k(*p, **q):\n    tl.store(*p, **q)\n",
+        "@triton.jit\ndef k(p):\n    tl.store()\n    p.store\n",
+    ] {
         one(text);
     }
 }
