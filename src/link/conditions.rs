@@ -9,7 +9,7 @@ mod read;
 mod tests;
 
 pub(crate) use contradiction::contradicts;
-pub(crate) use read::{Leaf, binding_of, condition_of, guard_condition};
+pub(crate) use read::{binding_of, condition_of, guard_condition};
 
 /// Conditions with more parts than this are given up: they become [`Condition::Unknown`].
 const MOST_PARTS: usize = 96;

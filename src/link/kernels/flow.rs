@@ -209,7 +209,7 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
         match self.body.op(index) {
             Op::Const(Const::Int(i)) => match u16::try_from(i) {
                 Ok(i) => value.part(Some(&Key::Index(i))),
-                Err(_) => self.from_the_end(value, i),
+                Err(_) => self.part_from_end(value, i),
             },
             Op::Const(Const::Str(name)) => value.part(Some(&Key::Field(self.text(name).into()))),
             // `x[:, None]` of a block of pointers
@@ -223,7 +223,7 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
     }
 
     /// `x[-1]`
-    fn from_the_end(&self, value: &Abstract, i: i32) -> Abstract {
+    fn part_from_end(&self, value: &Abstract, i: i32) -> Abstract {
         let count = value.items().map_or(0, |items| items.len() as i32);
         match u16::try_from(count + i) {
             Ok(i) if count > 0 => value.part(Some(&Key::Index(i))),
