@@ -10,6 +10,7 @@ mod find;
 mod flow;
 mod hooks;
 mod kinds;
+mod launched;
 mod record;
 mod summary;
 mod terms;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 const DEEPEST: usize = 40;
 /// A recursive function is read this often before its summary is taken as it is.
 const MOST_READINGS: usize = 5;
-const MOST_SETTLINGS: usize = 3;
+const MOST_SETTLINGS: usize = 4;
 
 /// Memory that a function touches through one base.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,21 +185,13 @@ impl<'a, 'k> Analysis<'a, 'k> {
 
     /// Where an address had several possible bases, what callers pass may tell which: those functions and their callers are read again.
     pub(super) fn settle_kinds(&mut self) {
-        for _ in 0..MOST_SETTLINGS {
-            let mut stale: Vec<FunctionRef> = Vec::new();
-            let mut open: Vec<(FunctionRef, Rc<Summary>)> = self
-                .known
-                .iter()
-                .filter(|(_, s)| s.ambiguous)
-                .map(|(f, s)| (*f, s.clone()))
-                .collect();
-            open.sort_by_key(|(f, _)| *f);
-            for (f, summary) in open {
-                if self.take_votes(f, &summary.kinds) {
-                    stale.push(f);
-                }
+        for round in 0..MOST_SETTLINGS {
+            if round == 1 {
+                self.ask_launches();
             }
-            if stale.is_empty() {
+            let mut stale = self.ambiguous();
+            stale.retain(|&f| self.take_votes(f));
+            if stale.is_empty() && round > 0 {
                 return;
             }
             let mut gone = FxHashSet::default();
@@ -217,13 +209,22 @@ impl<'a, 'k> Analysis<'a, 'k> {
         }
     }
 
-    fn take_votes(&mut self, f: FunctionRef, kinds: &[Kind]) -> bool {
+    /// Functions with an address that has several possible bases, sorted.
+    pub(super) fn ambiguous(&self) -> Vec<FunctionRef> {
+        let mut found: Vec<FunctionRef> = self.known.iter().filter(|(_, s)| s.ambiguous).map(|(f, _)| *f).collect();
+        found.sort_unstable();
+        found
+    }
+
+    fn take_votes(&mut self, f: FunctionRef) -> bool {
+        let Some(summary) = self.known.get(&f).cloned() else { return false };
+        let kinds = &summary.kinds;
         let decide = |(p, kind): (usize, &Kind)| match kind {
             Kind::Unknown => self.voted(f, p as u16, &mut Vec::new()),
             Kind::Scalar | Kind::Pointer => *kind,
         };
         let given: Vec<Kind> = kinds.iter().enumerate().map(decide).collect();
-        let learnt = given != kinds;
+        let learnt = given != *kinds;
         if learnt {
             self.given.insert(f, given);
         }

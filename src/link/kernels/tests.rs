@@ -369,6 +369,22 @@ def k(out, n, B: tl.constexpr):
 }
 
 #[test]
+fn launches_tell_offsets_from_pointers() {
+    let text = "
+@triton.jit
+def k(first, second):
+    tl.store(first + second, 0)
+@triton.jit
+def open(first, second):
+    tl.store(first + second, 0)
+def launch(x: torch.Tensor, y):
+    k[(1,)](y.stride(0), x)
+    open[(1,)](y, x.data_ptr())
+";
+    assert_eq!(one(text), "k: writes second\nopen: writes first | unresolved second");
+}
+
+#[test]
 fn half_written_kernels_do_no_harm() {
     for text in [
         "@triton.jit\ndef k(p:\n",
