@@ -101,3 +101,17 @@ fn effects_say_what_happens_to_addresses() {
     assert!(triton.makes_descriptor("make_tensor_descriptor").is_some());
     assert!(triton.makes_descriptor("store").is_none());
 }
+
+#[test]
+fn effects_are_told_as_the_file_writes_them() {
+    let knowledge = Knowledge::embedded();
+    let told = |name: &str| knowledge.describe(name).unwrap().lines().next().unwrap().to_owned();
+    assert_eq!(told("triton.language.atomic_add"), "triton.language.atomic_add(pointer?!)");
+    assert_eq!(told("triton.language.where"), "triton.language.where(condition, x, y) -> x, y");
+    assert_eq!(
+        told("triton.language.make_block_ptr"),
+        "triton.language.make_block_ptr(base) -> descriptor base"
+    );
+    assert_eq!(told("triton.language.reduce"), "triton.language.reduce(input, axis, combine_fn())");
+    assert!(told("triton.language.exp").ends_with("no address is read, written or handed on"));
+}

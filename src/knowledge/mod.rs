@@ -70,6 +70,9 @@ impl Knowledge {
         if let Some(attribute) = name.strip_prefix("torch.Tensor.").and_then(|n| self.torch.attribute(n)) {
             lines.push(format!("{name}: {}\n  rules/knowledge/torch.toml", attribute.text()));
         }
+        if let Some(effect) = self.triton.function(name) {
+            lines.push(format!("{name}{}\n  rules/knowledge/triton.toml", effect.text()));
+        }
         for framework in &self.frameworks {
             lines.extend(
                 framework

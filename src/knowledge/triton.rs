@@ -66,6 +66,37 @@ impl Effect {
         self.params.iter().position(|p| **p == *name).map(|i| i as u16)
     }
 
+    /// The effect as a signature, as the file has it.
+    pub fn text(&self) -> String {
+        let param = |(i, name): (usize, &Box<str>)| {
+            let (index, last) = (i as u16, i + 1 == self.params.len());
+            let stars = if last && self.keywords {
+                "**"
+            } else if last && self.variadic {
+                "*"
+            } else {
+                ""
+            };
+            let mark = |marked: &[u16], mark| if marked.contains(&index) { mark } else { "" };
+            format!(
+                "{stars}{name}{}{}{}",
+                mark(&self.reads, "?"),
+                mark(&self.writes, "!"),
+                mark(&self.calls, "()")
+            )
+        };
+        let params: Vec<String> = self.params.iter().enumerate().map(param).collect();
+        let names = |sources: &[u16]| sources.iter().map(|&i| &*self.params[i as usize]).collect::<Vec<_>>().join(", ");
+        let result = match &self.result {
+            Derived::Value if self.params.is_empty() => return "(…): no address is read, written or handed on".into(),
+            Derived::Value => String::new(),
+            Derived::From(sources) => format!(" -> {}", names(sources)),
+            Derived::Descriptor(sources) => format!(" -> descriptor {}", names(sources)),
+            Derived::Assembly => " -> assembly".into(),
+        };
+        format!("({}){result}", params.join(", "))
+    }
+
     fn read(text: &str) -> Result<Self, String> {
         let (params, result) = match text.split_once("->") {
             Some((params, result)) => (params.trim(), result.trim()),

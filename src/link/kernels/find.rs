@@ -82,18 +82,18 @@ impl Finder<'_, '_> {
     /// `k = triton.jit(fn)`
     fn called(&mut self, file: FileId, found: &mut BTreeMap<FunctionRef, Found>) {
         let facts = self.resolver.facts(file);
-        if !facts.names.iter().any(|n| n.to_ascii_lowercase().contains("jit")) {
+        if !facts.names.iter().any(|n| names_jit(n)) {
             return;
         }
         for (id, function) in facts.functions() {
             for call in &function.body.calls {
                 let [first, ..] = call.args.as_slice() else { continue };
-                let names_jit = match function.body.op(call.callee) {
-                    Op::Attr(_, name) | Op::Free(name) => facts.name(name).to_ascii_lowercase().contains("jit"),
+                let may_be_jit = match function.body.op(call.callee) {
+                    Op::Attr(_, name) | Op::Free(name) => names_jit(facts.name(name)),
                     Op::Call(_) => true,
                     _ => false,
                 };
-                if call.decorates.is_some() || first.kind != ArgKind::Positional || !names_jit {
+                if call.decorates.is_some() || first.kind != ArgKind::Positional || !may_be_jit {
                     continue;
                 }
                 let scope = at(file, id);
@@ -252,4 +252,8 @@ impl Finder<'_, '_> {
             _ => false,
         }
     }
+}
+
+fn names_jit(name: &str) -> bool {
+    ["jit", "JIT", "Jit"].iter().any(|j| name.contains(j))
 }

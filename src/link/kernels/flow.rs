@@ -14,8 +14,9 @@ use crate::source::{Place, Span};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Passes over a body with loops; what still changes then is taken without its conditions.
-const MOST_PASSES: usize = 6;
+/// Passes over a body with loops after which conditions are no longer told apart, and after which it is enough.
+const EXACT_PASSES: usize = 4;
+const MOST_PASSES: usize = 64;
 const MOST_ROUNDS: usize = 5;
 
 /// One function being read.
@@ -79,7 +80,7 @@ impl<'s, 'a, 'k> Flow<'s, 'a, 'k> {
             .any(|(id, v)| matches!(v.op, Op::Phi(items) if body.items(items).iter().any(|&i| i >= id)));
         for _ in 0..MOST_ROUNDS {
             for pass in 0..MOST_PASSES {
-                if !self.pass(pass + 2 >= MOST_PASSES) || !loops {
+                if !self.pass(pass >= EXACT_PASSES) || !loops {
                     break;
                 }
             }

@@ -22,7 +22,10 @@ impl Analysis<'_, '_> {
                 let at = super::at(file, FunctionId(i as u32));
                 for call in &function.body.calls {
                     if let Op::Index(kernel, _) = function.body.op(call.callee)
-                        && matches!(function.body.op(kernel), Op::Free(_) | Op::Import(_) | Op::Attr(..) | Op::Select(..) | Op::Phi(_))
+                        && matches!(
+                            function.body.op(kernel),
+                            Op::Free(_) | Op::Import(_) | Op::Attr(..) | Op::Select(..) | Op::Phi(_)
+                        )
                     {
                         for launched in resolver.functions(at, kernel) {
                             if wanted.contains(&launched) {
@@ -63,7 +66,9 @@ impl Analysis<'_, '_> {
                     break;
                 }
             };
-            let Some(vote) = param.and_then(|p| votes.get_mut(p)) else { continue };
+            let Some(vote) = param.and_then(|p| votes.get_mut(p)) else {
+                continue;
+            };
             if self.resolver.body(at).op(arg.value) == Op::Const(Const::None) {
                 continue;
             }
@@ -88,11 +93,13 @@ impl Analysis<'_, '_> {
             Op::Const(Const::Int(_) | Const::Bool(_) | Const::Float(_) | Const::Str(_)) => Kind::Scalar,
             Op::Unary(UnaryOp::Not, _) => Kind::Scalar,
             Op::Unary(_, a) | Op::Annotated(_, a) => self.host_kind(at, a, depth),
-            Op::Binary(_, a, b) | Op::Augment(_, a, b) | Op::Select(_, a, b) => match (self.host_kind(at, a, depth), self.host_kind(at, b, depth)) {
-                (Kind::Scalar, Kind::Scalar) => Kind::Scalar,
-                (Kind::Pointer, _) | (_, Kind::Pointer) => Kind::Pointer,
-                _ => Kind::Unknown,
-            },
+            Op::Binary(_, a, b) | Op::Augment(_, a, b) | Op::Select(_, a, b) => {
+                match (self.host_kind(at, a, depth), self.host_kind(at, b, depth)) {
+                    (Kind::Scalar, Kind::Scalar) => Kind::Scalar,
+                    (Kind::Pointer, _) | (_, Kind::Pointer) => Kind::Pointer,
+                    _ => Kind::Unknown,
+                }
+            }
             Op::Phi(items) | Op::Or(items) => {
                 let ahead: Vec<ValueId> = body.items(items).iter().copied().filter(|&v| v < value).collect();
                 all_numbers(&ahead)
@@ -101,7 +108,12 @@ impl Analysis<'_, '_> {
                 Kind::Unknown if self.is_tensor(at, p) => Kind::Pointer,
                 kind => kind,
             },
-            Op::Index(object, _) | Op::Unpack { value: object, rest: false, .. } if self.is_shape(at, object) => Kind::Scalar,
+            Op::Index(object, _)
+            | Op::Unpack {
+                value: object,
+                rest: false,
+                ..
+            } if self.is_shape(at, object) => Kind::Scalar,
             Op::Iterate(object) => match body.op(object) {
                 Op::Call(call) => match body.op(body.call(call).callee) {
                     Op::Free(name) if self.resolver.text(at.file, name) == "range" => Kind::Scalar,
@@ -121,8 +133,17 @@ impl Analysis<'_, '_> {
                 },
                 _ => Kind::Unknown,
             },
+            _ if self.bounds_a_slice(at, value) => Kind::Scalar,
             _ => Kind::Unknown,
         }
+    }
+
+    /// `x[value:…]`
+    fn bounds_a_slice(&self, at: FunctionRef, value: ValueId) -> bool {
+        self.resolver
+            .body(at)
+            .iter()
+            .any(|(_, v)| matches!(v.op, Op::Slice(a, b, c) if [a, b, c].contains(&value)))
     }
 
     /// `x.shape`, `x.size()`, `x.stride()`

@@ -123,6 +123,12 @@ def loops(a, b, n, B: tl.constexpr):
         pa += B
         pb += B
 @triton.jit
+def rotate(a, b, c, n):
+    p, q, r = a, b, c
+    for i in range(n):
+        tl.store(p, 0)
+        p, q, r = q, r, p
+@triton.jit
 def where(a, b, c, n):
     tl.store(tl.where(n > 0, a, b), tl.load(c))
 @triton.jit
@@ -133,7 +139,10 @@ def branch(a, b, c, F: tl.constexpr):
         p = b
     tl.store(p, tl.load(c))
 ";
-    assert_eq!(one(text), "branch: writes a b\nloops: writes b\nwhere: writes a b");
+    assert_eq!(
+        one(text),
+        "branch: writes a b\nloops: writes b\nrotate: writes a b c\nwhere: writes a b"
+    );
 }
 
 #[test]
