@@ -2,6 +2,7 @@
 
 use super::Calls;
 use super::scope::{Kind, Scope, find_function};
+use super::signature::WIDTH;
 use super::slice::{Comments, Live, Refused, Slicer, Writer};
 use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Registration};
@@ -64,7 +65,7 @@ fn repeated_returns(scope: &Scope) -> Vec<StatementId> {
     let Some(&last) = body.top.last() else { return Vec::new() };
     let Some(end) = returned(scope, last) else { return Vec::new() };
     let all = body.statements.iter().enumerate().map(|(i, _)| StatementId(i as u32));
-    all.filter(|&s| s != last && returned(scope, s).is_some_and(|v| same_value(scope, v, end)))
+    all.filter(|&s| s != last && returned(scope, s).is_some_and(|v| same_value(scope, v, end, 12)))
         .collect()
 }
 
@@ -83,11 +84,27 @@ pub(super) fn returned(scope: &Scope, statement: StatementId) -> Option<ValueId>
         })
 }
 
-fn same_value(scope: &Scope, a: ValueId, b: ValueId) -> bool {
+/// Two values whose metadata is the same: made by the same operations from the same things.
+fn same_value(scope: &Scope, a: ValueId, b: ValueId, depth: u32) -> bool {
     let body = scope.body();
+    let Some(depth) = depth.checked_sub(1) else { return a == b };
+    let same = |a, b| same_value(scope, a, b, depth);
+    let all = |a: &[ValueId], b: &[ValueId]| a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| same(a, b));
     match (body.op(a), body.op(b)) {
         _ if a == b => true,
-        (Op::Tuple(a), Op::Tuple(b)) => body.items(a) == body.items(b),
+        (Op::Tuple(a), Op::Tuple(b)) | (Op::List(a), Op::List(b)) => all(body.items(a), body.items(b)),
+        (Op::Const(a), Op::Const(b)) => a == b,
+        (Op::Free(a), Op::Free(b)) => a == b,
+        (Op::Attr(a, x), Op::Attr(b, y)) => x == y && same(a, b),
+        (Op::Index(a, x), Op::Index(b, y)) => same(a, b) && same(x, y),
+        (Op::Binary(o, a, x), Op::Binary(p, b, y)) => o == p && same(a, b) && same(x, y),
+        (Op::Compare(o, a, x), Op::Compare(p, b, y)) => o == p && same(a, b) && same(x, y),
+        (Op::Select(c, a, x), Op::Select(d, b, y)) => same(c, d) && same(a, b) && same(x, y),
+        (Op::Call(a), Op::Call(b)) => {
+            let (a, b) = (body.call(a), body.call(b));
+            let arguments = a.args.iter().zip(&b.args).all(|(a, b)| a.kind == b.kind && same(a.value, b.value));
+            same(a.callee, b.callee) && a.args.len() == b.args.len() && arguments
+        }
         _ => false,
     }
 }
@@ -107,8 +124,17 @@ fn fold_last(scope: &Scope, kept: &[StatementId], lines: &mut Vec<String>, inden
     if let (true, true, Some(rest)) = (simple, line == format!("{indent}return {name}"), rest) {
         lines.pop();
         lines.pop();
-        lines.push(format!("{indent}return {rest}"));
+        lines.push(on_one_line(format!("{indent}return {rest}")));
     }
+}
+
+/// Joins a call over three lines that fits into one, as formatters do where there is no trailing comma.
+fn on_one_line(text: String) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let [first, inner, last] = lines.as_slice() else { return text };
+    let plain = first.ends_with('(') && last.trim() == ")" && !inner.trim_end().ends_with(',') && !text.contains(['#', '"', '\'']);
+    let joined = format!("{first}{}{}", inner.trim(), last.trim());
+    if plain && joined.chars().count() <= WIDTH { joined } else { text }
 }
 
 /// Methods whose result, or its size, depends on what a tensor holds.

@@ -61,15 +61,23 @@ impl OpNames {
         if rivals().all(|(f, _)| *f == file) && self.is_free(namespace, &stem) {
             return Chosen { op: stem.clone(), stem };
         }
-        let parts = path_parts(program, file);
-        let distinct = (1..=parts.len())
-            .map(|count| (count, derived(&parts, count, &stem)))
-            .find(|(count, long)| {
-                let shared = rivals().any(|(f, name)| *f != file && derived(&path_parts(program, *f), *count, plain(name)) == *long);
+        let group: Vec<(FileId, &str)> = rivals().map(|(f, name)| (*f, plain(name))).filter(|(f, _)| *f != file).collect();
+        let paths: Vec<Vec<&str>> = group
+            .iter()
+            .map(|(f, _)| path_parts(program, *f))
+            .chain([path_parts(program, file)])
+            .collect();
+        let own = paths.len() - 1;
+        let distinct = (0..=paths[own].len())
+            .filter_map(|length| longer(&paths, own, length, &stem))
+            .find(|long| {
+                let takes =
+                    |i: usize, name: &str| (0..=paths[i].len()).any(|length| longer(&paths, i, length, name).as_ref() == Some(long));
+                let shared = group.iter().enumerate().any(|(i, (_, name))| takes(i, name));
                 let wanted = *long != stem && self.wanted.contains_key(long);
                 !shared && !wanted && self.is_free(namespace, long)
             });
-        let op = distinct.map_or_else(|| format!("{}_{}", derived(&parts, parts.len(), &stem), file.0), |(_, long)| long);
+        let op = distinct.unwrap_or_else(|| format!("{}_{}", derived(&paths[own], &stem), file.0));
         Chosen { op, stem }
     }
 
@@ -82,14 +90,34 @@ fn path_parts(program: &Program, file: FileId) -> Vec<&str> {
     program.file(file).module.split('.').filter(|part| !part.is_empty()).collect()
 }
 
-/// The last parts of the module path in front of a name; a part that the name begins with says nothing new.
-fn derived(parts: &[&str], count: usize, name: &str) -> String {
-    let from = parts.len().saturating_sub(count);
-    let mut all: Vec<&str> = parts[from..]
-        .iter()
-        .map(|p| p.trim_matches('_'))
-        .filter(|p| !p.is_empty())
-        .collect();
+/// A longer name for one of several modules: with what tells it from the others (length 0), or with its last parts.
+fn longer(paths: &[Vec<&str>], own: usize, length: usize, name: &str) -> Option<String> {
+    let parts = &paths[own];
+    if length > 0 {
+        return Some(derived(&parts[parts.len() - length..], name));
+    }
+    let others = || {
+        paths
+            .iter()
+            .enumerate()
+            .filter(|(i, path)| *i != own && path.len() == parts.len())
+            .map(|(_, path)| path)
+    };
+    if others().count() + 1 != paths.len() || paths.len() == 1 {
+        return None;
+    }
+    let start = others()
+        .map(|other| parts.iter().zip(other).take_while(|(a, b)| a == b).count())
+        .min()?;
+    let end = others()
+        .map(|other| parts.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count())
+        .min()?;
+    (start + end < parts.len()).then(|| derived(&parts[start..parts.len() - end], name))
+}
+
+/// Parts of the module path in front of a name; a part that the name begins with says nothing new.
+fn derived(parts: &[&str], name: &str) -> String {
+    let mut all: Vec<&str> = parts.iter().map(|p| p.trim_matches('_')).filter(|p| !p.is_empty()).collect();
     if all.last() == Some(&name) {
         all.pop();
     }
@@ -137,7 +165,7 @@ mod tests {
         assert_eq!(plain("_scale_impl"), "scale");
         assert_eq!(plain("_scale"), "scale");
         assert_eq!(plain("attention_impl"), "attention_impl");
-        assert_eq!(derived(&["pkg", "ops", "norm"], 1, "rms"), "norm_rms");
-        assert_eq!(derived(&["pkg", "ops", "rms"], 2, "rms"), "ops_rms");
+        assert_eq!(derived(&["norm"], "rms"), "norm_rms");
+        assert_eq!(derived(&["ops", "rms"], "rms"), "ops_rms");
     }
 }

@@ -232,7 +232,7 @@ pub(super) fn exploded(prefix: &str, callee: &str, arguments: &[String], indent:
 }
 
 /// Lines of new code are at most this long where that can be helped.
-const WIDTH: usize = 88;
+pub(super) const WIDTH: usize = 88;
 
 #[cfg(test)]
 mod tests {

@@ -311,6 +311,23 @@ pub(super) fn comment_above(source: &Source, line: u32) -> u32 {
     at
 }
 
+/// The header of an `if` with the opposite condition.
+fn negated(header: &str) -> String {
+    let condition = header.trim_start_matches("if").trim_end_matches(':').trim();
+    let simple = |text: &str| text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    match (
+        condition.strip_suffix(" is None"),
+        condition.strip_suffix(" is not None"),
+        condition.strip_prefix("not "),
+    ) {
+        (Some(name), _, _) if simple(name) => format!("if {name} is not None:"),
+        (_, Some(name), _) if simple(name) => format!("if {name} is None:"),
+        (_, _, Some(name)) if simple(name) => format!("if {name}:"),
+        _ if simple(condition) => format!("if not {condition}:"),
+        _ => format!("if not ({condition}):"),
+    }
+}
+
 /// Writes a slice out, statement by statement.
 pub(super) struct Writer<'s, 'a> {
     scope: &'s Scope<'a>,
@@ -369,8 +386,19 @@ impl<'s, 'a> Writer<'s, 'a> {
         let last = statement.blocks.iter().rposition(used);
         let count = last.map_or(1, |last| last + 1);
         let unit = &self.scope.facts().layout.indent;
-        for block in &statement.blocks[..count] {
-            self.push(self.scope.text(block.header), own, indent)?;
+        let mut blocks = &statement.blocks[..count];
+        let mut header = blocks.first().map(|block| self.scope.text(block.header).to_string());
+        if let [empty, other] = blocks
+            && statement.kind == StatementKind::If
+            && !used(empty)
+            && self.scope.text(other.header).starts_with("else")
+        {
+            header = Some(negated(self.scope.text(empty.header)));
+            blocks = &blocks[1..];
+        }
+        for block in blocks {
+            let own_header = || self.scope.text(block.header).to_string();
+            self.push(&header.take().unwrap_or_else(own_header), own, indent)?;
             let inner = format!("{indent}{unit}");
             let before = self.lines.len();
             self.block(&block.statements, &inner)?;

@@ -6,7 +6,7 @@ use super::fake::{reads_no_data, returned, short};
 use super::scope::{Kind, Scope};
 use super::signature::{Promise, Type, split as parts};
 use super::slice::{Comments, Live, Refused, Slicer, Writer, comment_above};
-use crate::facts::{Name, Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
+use crate::facts::{Const, Name, Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::knowledge::torch::Shares;
 use crate::program::{Func, ReturnShape, Returned};
@@ -98,8 +98,20 @@ fn items(shape: &ReturnShape) -> Result<Vec<&Returned>, Refused> {
 fn part_values(scope: &Scope, value: ValueId, tuple: bool) -> Option<Vec<ValueId>> {
     match scope.body().op(value) {
         Op::Tuple(items) if tuple => Some(scope.body().items(items).to_vec()),
-        Op::List(_) | Op::Tuple(_) => None,
-        _ => (!tuple).then(|| vec![value]),
+        _ if tuple || may_be(scope, value, &|op| matches!(op, Op::Tuple(_) | Op::List(_)), 24) => None,
+        _ => Some(vec![value]),
+    }
+}
+
+/// On some path the value is made by an operation of this kind. What cannot be followed is not.
+fn may_be(scope: &Scope, value: ValueId, wanted: &dyn Fn(Op) -> bool, depth: u32) -> bool {
+    let body = scope.body();
+    let Some(depth) = depth.checked_sub(1) else { return true };
+    match body.op(value) {
+        Op::Select(_, yes, no) => may_be(scope, yes, wanted, depth) || may_be(scope, no, wanted, depth),
+        Op::Phi(items) | Op::Or(items) | Op::And(items) => body.items(items).iter().any(|&v| v < value && may_be(scope, v, wanted, depth)),
+        Op::Annotated(_, value) => may_be(scope, value, wanted, depth),
+        op => wanted(op),
     }
 }
 
@@ -107,8 +119,14 @@ fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> 
     let values = part_values(scope, value, tuple);
     let mut storages = Vec::new();
     let mut out = Vec::new();
+    if values.is_none() && !matches!(scope.body().op(value), Op::Call(_)) {
+        return Err("what it returns depends on a condition".to_string());
+    }
     for (i, item) in shape.iter().enumerate() {
         let own = values.as_ref().and_then(|v| v.get(i).copied());
+        if own.is_some_and(|v| !matches!(item, Returned::None) && may_be(scope, v, &|op| matches!(op, Op::Const(Const::None)), 24)) {
+            return Err("one of its results is None on a path".to_string());
+        }
         out.push(match item {
             Returned::Fresh(storage) if storages.contains(storage) => {
                 return Err("two of its results share memory".to_string());
@@ -178,7 +196,10 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
     if holds {
         return Ok(Split::default());
     }
-    if items.iter().all(|item| matches!(item, Returned::Fresh(_))) && (!tuple || items.len() > 1) {
+    let by_flag = ["|", "None", "Optional", "Union"]
+        .iter()
+        .any(|word| scope.text(annotation.span).contains(word));
+    if !by_flag && items.iter().all(|item| matches!(item, Returned::Fresh(_))) && (!tuple || items.len() > 1) {
         return Ok(Split {
             returns: Some(tensors(scope, items.len(), tuple)),
             ..Split::default()
