@@ -41,6 +41,7 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
         return reasons;
     }
     block.extend(placement(scope));
+    block.extend(registrar_above(scope));
     for path in &func.mutates_state {
         block.push(format!("it writes `{path}`, which is no argument"));
     }
@@ -171,6 +172,29 @@ fn placement(scope: &Scope) -> Option<String> {
         _ => module_function(scope.facts(), v) == Some(scope.at.function),
     });
     (defined != 1 || !own).then(|| format!("`{name}` is bound more than once in its module"))
+}
+
+/// A registrar among the decorators, though the function counts as unregistered: what it does is not understood.
+fn registrar_above(scope: &Scope) -> Option<String> {
+    let registers = |name: &str| {
+        scope
+            .knowledge
+            .frameworks
+            .iter()
+            .flat_map(|f| &f.register)
+            .any(|r| r.call.rsplit('.').next() == Some(name))
+    };
+    let hit = scope
+        .function()
+        .decorators
+        .iter()
+        .map(|d| scope.text(d.span).trim_start_matches('@'))
+        .find(|text| {
+            let callee = text.split('(').next().unwrap_or_default().trim();
+            callee.rsplit('.').next().is_some_and(registers)
+        })?;
+    let callee = hit.split('(').next().unwrap_or_default().trim();
+    Some(format!("`{callee}` stands above it, and it cannot be told what that registers"))
 }
 
 /// In-place changes of metadata (`resize_`, `squeeze_`), which no schema can say.
