@@ -251,6 +251,11 @@ impl Condition {
         }
     }
 
+    /// The condition, or [`Condition::Unknown`] when it has more than `most` parts.
+    pub(crate) fn at_most(self, most: usize) -> Self {
+        if self.parts() > most { Self::Unknown } else { self }
+    }
+
     /// Whether it is surely true or surely false. (A contradiction between parts may go unseen: ask [`contradicts`].)
     pub(crate) fn value(&self) -> Option<bool> {
         match self {

@@ -18,7 +18,7 @@ use crate::facts::{CallId, FunctionKind, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, Step};
 use crate::source::{Place, Span};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -91,7 +91,7 @@ pub(crate) struct Context {
 }
 
 /// Calls are followed this deep; what lies below is unknown.
-const MAX_CALL_DEPTH: usize = 16;
+const MAX_CALL_DEPTH: usize = 12;
 /// Bodies with more values than this are not run: their parameters are unknown.
 const MAX_VALUES: usize = 60_000;
 
@@ -107,6 +107,9 @@ pub(crate) struct Host<'a> {
 thread_local! {
     /// The calls being summarised on this thread, each with the summary assumed for it so far and whether it was asked for.
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
+    /// Summaries inside a recursive knot whose outermost call is still running, with the lowest index on the stack that
+    /// they lean on: good until that call is run again.
+    static LEANING: RefCell<FxHashMap<(FunctionRef, Context), (Arc<Summary>, usize)>> = RefCell::default();
 }
 
 struct Running {
@@ -159,6 +162,14 @@ impl<'a> Host<'a> {
         if again.is_some() {
             return again;
         }
+        if let Some((summary, reaches)) = LEANING.with_borrow(|l| l.get(&key).cloned()) {
+            RUNNING.with_borrow_mut(|r| {
+                if let Some(last) = r.last_mut() {
+                    last.reaches = last.reaches.min(reaches);
+                }
+            });
+            return Some(summary);
+        }
         let depth = RUNNING.with_borrow(Vec::len);
         if depth >= MAX_CALL_DEPTH {
             return None;
@@ -187,11 +198,15 @@ impl<'a> Host<'a> {
             }
             if stable || inner {
                 // A part of a larger knot is not final: its outermost call is run again and asks anew.
-                if !inner {
+                if inner {
+                    LEANING.with_borrow_mut(|l| l.insert(key, (assumed.clone(), done.reaches)));
+                } else {
+                    LEANING.with_borrow_mut(|l| l.retain(|_, (_, reaches)| *reaches < depth));
                     self.memo.write().expect("no panic while locked").insert(key, assumed.clone());
                 }
                 return Some(assumed);
             }
+            LEANING.with_borrow_mut(|l| l.retain(|_, (_, reaches)| *reaches < depth));
         }
         self.memo.write().expect("no panic while locked").insert(key, assumed.clone());
         Some(assumed)
@@ -207,10 +222,5 @@ impl<'a> Host<'a> {
         let mut found = self.resolver.functions(at, value);
         found.retain(|f| self.is_kernel(*f));
         found
-    }
-
-    /// Functions whose effects an unknown caller of `f` cannot name are left out: for tests of membership.
-    pub(crate) fn known_functions(&self) -> FxHashSet<FunctionRef> {
-        self.kernels.keys().copied().collect()
     }
 }

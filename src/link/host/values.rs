@@ -31,6 +31,21 @@ pub(crate) enum Key {
     Any,
 }
 
+/// Conditions of aliases and effects with more parts than this are given up.
+pub(super) const MOST_PARTS: usize = 24;
+/// A value that may share more pieces of memory than this is described in short.
+const MOST_ALIASES: usize = 32;
+/// Paths through objects have at most this many parts; what lies deeper is the last part's.
+const MOST_PATH_PARTS: usize = 5;
+
+impl Root {
+    /// What is reached by one more step (`.name`, `[0]`) on a path.
+    pub(super) fn below(path: &str, step: &str) -> Self {
+        let parts = path.matches(['.', '[']).count();
+        if parts >= MOST_PATH_PARTS || path.ends_with('*') { Self::State(path.into()) } else { Self::State(format!("{path}{step}").into()) }
+    }
+}
+
 /// Memory that a value may share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Alias {
@@ -90,12 +105,27 @@ impl Abs {
         let same = |a: &Alias| a.root == alias.root && a.known == alias.known && a.maybe.is_some() == alias.maybe.is_some();
         if let Some(old) = self.aliases.iter_mut().find(|a| same(a)) {
             if old.when != alias.when {
-                old.when = old.when.clone().or(alias.when);
+                old.when = old.when.clone().or(alias.when).at_most(MOST_PARTS);
             }
             return;
         }
+        if matches!(alias.root, Root::State(_)) && self.aliases.len() >= MOST_ALIASES {
+            return self.add_state_in_short(alias);
+        }
         let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&alias.root, alias.known));
         self.aliases.insert(at, alias);
+    }
+
+    /// Beyond a bound all that is reached through one object is one piece of memory.
+    fn add_state_in_short(&mut self, alias: Alias) {
+        let Root::State(path) = &alias.root else { return };
+        let head = &path[..path.find(['.', '[']).unwrap_or(path.len())];
+        let root = Root::State(format!("{head}.*").into());
+        if !self.aliases.iter().any(|a| a.root == root) {
+            let short = Alias { root, when: Condition::True, ..alias };
+            let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&short.root, short.known));
+            self.aliases.insert(at, short);
+        }
     }
 
     /// Adds all that another value may share.
@@ -145,7 +175,7 @@ impl Abs {
             return self;
         }
         for alias in &mut self.aliases {
-            alias.when = alias.when.clone().and(condition.clone());
+            alias.when = alias.when.clone().and(condition.clone()).at_most(MOST_PARTS);
         }
         self.parts = self
             .parts
