@@ -1,10 +1,10 @@
 //! One abstract run over a body.
 
-use super::super::conditions::{Binding, Condition, Term, binding_of, condition_of, contradicts, guard_condition};
+use super::super::conditions::{Binding, Condition, Term, binding_of, condition_of, contradicts};
 use super::super::resolve::{Entity, ValueRef};
 use super::super::types::{Kind, param_kind};
 use super::{Abs, Alias, Context, Effect, Host, Key, Launched, Return, Root, Summary};
-use crate::facts::{Body, Const, Facts, Function, FunctionKind, GuardId, MODULE, Name, Op, ParamKind, StatementId, StatementKind, ValueId};
+use crate::facts::{Body, Const, Facts, Function, FunctionKind, GuardId, GuardKind, MODULE, Name, Op, ParamKind, StatementId, StatementKind, ValueId};
 use crate::knowledge::torch::Attribute;
 use crate::program::{FunctionRef, Step};
 use crate::source::{Place, Source, Span};
@@ -384,12 +384,29 @@ impl Run<'_, '_> {
 
     /// The condition under which a value is computed.
     pub(super) fn guard(&mut self, v: ValueId) -> Condition {
-        let guard = self.body.value(v).guard;
-        if let Some(known) = self.guards.get(&guard) {
-            return known.clone();
+        let mut path = vec![self.body.value(v).guard];
+        let mut condition = loop {
+            let at = *path.last().expect("never empty");
+            if let Some(known) = self.guards.get(&at) {
+                path.pop();
+                break known.clone();
+            }
+            let parent = self.body.guards[at.index()].parent;
+            if parent >= at {
+                break Condition::True;
+            }
+            path.push(parent);
+        };
+        while let Some(at) = path.pop() {
+            let own = match self.body.guards[at.index()].kind {
+                GuardKind::Always => Condition::True,
+                GuardKind::When(value, true) => self.condition(value),
+                GuardKind::When(value, false) => self.condition(value).not(),
+                GuardKind::Repeats | GuardKind::Maybe => Condition::Unknown,
+            };
+            condition = condition.and(own).at_most(super::values::MOST_PARTS);
+            self.guards.insert(at, condition.clone());
         }
-        let condition = guard_condition(self.facts, self.body, guard, &|x| self.leaf(x));
-        self.guards.insert(guard, condition.clone());
         condition
     }
 
@@ -437,22 +454,15 @@ impl Run<'_, '_> {
     /// A value with all that is in it, at any depth.
     pub(super) fn reach(&self, abs: &Abs) -> Abs {
         let mut all = Abs { parts: None, ..abs.clone() };
-        let mut next = 0;
-        while next < all.aliases.len() && next < 256 {
-            let alias = all.aliases[next].clone();
-            next += 1;
-            if !matches!(alias.root, Root::Fresh(..)) {
-                continue;
-            }
-            if let Some(inside) = self.load(&alias.root, &Key::Any) {
-                let before = all.aliases.len();
+        let mut seen: Vec<Root> = Vec::new();
+        loop {
+            let next = all.aliases.iter().find(|a| matches!(a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root) && !seen.contains(&a.root));
+            let Some(root) = next.map(|a| a.root.clone()) else { return all };
+            if let Some(inside) = self.load(&root, &Key::Any) {
                 all.add_all(&inside);
-                if all.aliases.len() != before {
-                    next = 0;
-                }
             }
+            seen.push(root);
         }
-        all
     }
 
     fn display(&mut self, v: ValueId, items: &[ValueId], list: bool) -> Abs {
@@ -780,24 +790,28 @@ impl Run<'_, '_> {
         if target.aliases.is_empty() {
             return;
         }
-        let guard = self.guard(v);
         let all = self.reach(target);
+        let outside = all.aliases.iter().any(|a| !matches!(a.root, Root::Fresh(..)));
+        if !outside {
+            return;
+        }
+        let guard = self.guard(v);
+        if *when != Condition::True && contradicts(&[&guard, when]) {
+            return;
+        }
         for alias in &all.aliases {
             if matches!(alias.root, Root::Fresh(..)) {
                 continue;
             }
-            let conditional = alias.when != Condition::True || *when != Condition::True;
-            if conditional && contradicts(&[&guard, &alias.when, when]) {
+            if alias.when != Condition::True && contradicts(&[&guard, &alias.when, when]) {
                 continue;
             }
             let why = unknown.clone().or_else(|| (!alias.known).then(|| "a callee that is not in view may have handed it on".into()));
-            self.effect(Effect {
-                root: alias.root.clone(),
-                when: Condition::all([guard.clone(), alias.when.clone(), when.clone()]).at_most(super::values::MOST_PARTS),
-                maybe: alias.maybe,
-                unknown: why,
-                chain: chain.clone(),
-            });
+            let when = match alias.root.is_argument() {
+                true => Condition::all([guard.clone(), alias.when.clone(), when.clone()]).at_most(super::values::MOST_PARTS),
+                false => Condition::Unknown,
+            };
+            self.effect(Effect { root: alias.root.clone(), when, maybe: alias.maybe, unknown: why, chain: chain.clone() });
         }
     }
 

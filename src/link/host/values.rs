@@ -39,6 +39,11 @@ const MOST_ALIASES: usize = 32;
 const MOST_PATH_PARTS: usize = 5;
 
 impl Root {
+    /// Whether it matters when memory is shared: it does for what a caller hands over, not for state and fresh memory.
+    pub(super) fn is_argument(&self) -> bool {
+        matches!(self, Self::Param(_) | Self::Part(..) | Self::Capture(_))
+    }
+
     /// What is reached by one more step (`.name`, `[0]`) on a path.
     pub(super) fn below(path: &str, step: &str) -> Self {
         let parts = path.matches(['.', '[']).count();
@@ -109,8 +114,13 @@ impl Abs {
             }
             return;
         }
-        if matches!(alias.root, Root::State(_)) && self.aliases.len() >= MOST_ALIASES {
-            return self.add_state_in_short(alias);
+        if self.aliases.len() >= MOST_ALIASES {
+            match alias.root {
+                Root::State(_) => return self.add_state_in_short(alias),
+                // One fresh piece more tells nothing, unless something was put into it.
+                Root::Fresh(..) if self.aliases.len() >= 4 * MOST_ALIASES => return,
+                Root::Fresh(..) | Root::Param(_) | Root::Part(..) | Root::Capture(_) => {}
+            }
         }
         let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&alias.root, alias.known));
         self.aliases.insert(at, alias);
@@ -174,7 +184,7 @@ impl Abs {
         if *condition == Condition::True {
             return self;
         }
-        for alias in &mut self.aliases {
+        for alias in self.aliases.iter_mut().filter(|a| a.root.is_argument()) {
             alias.when = alias.when.clone().and(condition.clone()).at_most(MOST_PARTS);
         }
         self.parts = self
