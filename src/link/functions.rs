@@ -1,12 +1,12 @@
 //! Puts together what is known of each function of interest.
 
-use super::Options;
 use super::calls;
 use super::conditions::{Condition, contradicts};
 use super::host::{Abs, Host, Root, Summary};
 use super::launches::Candidates;
 use super::resolve::ClassRef;
 use super::types::{Kind, param_kind};
+use super::{Options, schema};
 use crate::facts::{FunctionKind, MODULE, Op as Code};
 use crate::knowledge::frameworks::Decorates;
 use crate::program::{
@@ -53,6 +53,8 @@ pub(crate) fn assemble(
         .into_par_iter()
         .map(|(f, summary)| {
             let mut func = describe(host, kernels, f, summary.as_deref());
+            let mutated: Vec<&str> = func.mutates.iter().map(|w| param_text(host, f, w.param)).collect();
+            func.schema = schema::infer(host.resolver, f, options.torch).map(|s| s.text(&mutated));
             standing.place(f, &mut func);
             func
         })
@@ -474,6 +476,10 @@ impl<'s, 'a> Standing<'s, 'a> {
                 })
         })
     }
+}
+
+fn param_text<'a>(host: &Host<'a>, f: FunctionRef, param: u16) -> &'a str {
+    host.resolver.text(f.file, host.resolver.function(f).params[param as usize].name)
 }
 
 /// Whether a dotted name lies at or below a pattern; `*` stands for one part.

@@ -233,6 +233,16 @@ impl<'a> Resolver<'a> {
             self.collect(ValueRef { at, value }, depth, out);
             return;
         }
+        self.collect_starred(file, name, depth, out);
+        if out.is_empty() {
+            let module = &self.files[file.index()].module;
+            self.collect_module(&format!("{module}.{name}"), false, out);
+        }
+    }
+
+    /// A name that a star import may bring.
+    fn collect_starred(&self, file: FileId, name: &str, depth: u32, out: &mut Entities) {
+        let facts = self.facts(file);
         for star in facts.star_imports.iter().rev() {
             let Some(module) = absolute(&self.files[file.index()], star.level, facts.name(star.module)) else {
                 continue;
@@ -248,10 +258,6 @@ impl<'a> Resolver<'a> {
                 Found::Outside => out.push(Entity::External(format!("{module}.{name}").into())),
                 Found::File(_) | Found::Namespace => {}
             }
-        }
-        if out.is_empty() {
-            let module = &self.files[file.index()].module;
-            self.collect_module(&format!("{module}.{name}"), false, out);
         }
     }
 
@@ -355,6 +361,14 @@ impl<'a> Resolver<'a> {
                     return;
                 }
             }
+        }
+        // In the module body itself the name is none of the module's own: `range = range`.
+        if at.function == MODULE {
+            self.collect_starred(at.file, name, depth, out);
+            if out.is_empty() {
+                out.push(Entity::External(format!("builtins.{name}").into()));
+            }
+            return;
         }
         let found = self.export_at(at.file, name, depth);
         if found.is_empty() {

@@ -4,7 +4,9 @@ use super::super::conditions::{Binding, Condition, Term, binding_of, condition_o
 use super::super::resolve::{Entity, ValueRef};
 use super::super::types::{Kind, param_kind};
 use super::{Abs, Alias, Context, Effect, Host, Key, Launched, Return, Root, Summary};
-use crate::facts::{Body, Const, Facts, Function, FunctionKind, GuardId, GuardKind, MODULE, Name, Op, ParamKind, StatementId, StatementKind, ValueId};
+use crate::facts::{
+    Body, Const, Facts, Function, FunctionKind, GuardId, GuardKind, MODULE, Name, Op, ParamKind, StatementId, StatementKind, ValueId,
+};
 use crate::knowledge::torch::Attribute;
 use crate::program::{FunctionRef, Step};
 use crate::source::{Place, Source, Span};
@@ -80,7 +82,12 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
     }
     let returns = run.returns();
     run.launch_by_decorator(&returns);
-    Summary { effects: run.effects, returns, launches: run.launches, runs_params: run.runs_params }
+    Summary {
+        effects: run.effects,
+        returns,
+        launches: run.launches,
+        runs_params: run.runs_params,
+    }
 }
 
 /// The kind of a parameter; without an annotation, use as a tensor tells.
@@ -105,14 +112,40 @@ fn refined_kind(host: &Host<'_>, f: FunctionRef, param: u16) -> Kind {
 pub(super) fn is_container_method(name: &str) -> bool {
     matches!(
         name,
-        "append" | "extend" | "insert" | "pop" | "remove" | "clear" | "update" | "setdefault" | "add" | "get" | "items" | "keys" | "values"
-            | "copy" | "index" | "count" | "sort" | "reverse" | "split" | "join" | "format" | "replace" | "strip" | "lower" | "upper"
+        "append"
+            | "extend"
+            | "insert"
+            | "pop"
+            | "remove"
+            | "clear"
+            | "update"
+            | "setdefault"
+            | "add"
+            | "get"
+            | "items"
+            | "keys"
+            | "values"
+            | "copy"
+            | "index"
+            | "count"
+            | "sort"
+            | "reverse"
+            | "split"
+            | "join"
+            | "format"
+            | "replace"
+            | "strip"
+            | "lower"
+            | "upper"
     )
 }
 
 impl Run<'_, '_> {
     pub(super) fn place(&self, v: ValueId) -> Place {
-        Place { file: self.f.file, span: self.body.value(v).span }
+        Place {
+            file: self.f.file,
+            span: self.body.value(v).span,
+        }
     }
 
     pub(super) fn text(&self, name: Name) -> &str {
@@ -127,7 +160,11 @@ impl Run<'_, '_> {
         self.changed
             || !self.heap.is_empty()
             || self.body.iter().any(|(id, v)| match v.op {
-                Op::Phi(items) => self.body.items(items).iter().any(|&i| i > id && !self.values[i.index()].aliases.is_empty()),
+                Op::Phi(items) => self
+                    .body
+                    .items(items)
+                    .iter()
+                    .any(|&i| i > id && !self.values[i.index()].aliases.is_empty()),
                 _ => false,
             })
     }
@@ -157,7 +194,11 @@ impl Run<'_, '_> {
             Op::Binary(op, a, b) => self.binary(v, op, a, b),
             Op::Compare(op, a, b) => {
                 use crate::facts::CompareOp::{In, Is, IsNot, NotIn};
-                if matches!(op, Is | IsNot | In | NotIn) { Abs::default() } else { self.arithmetic(v, &[a, b]) }
+                if matches!(op, Is | IsNot | In | NotIn) {
+                    Abs::default()
+                } else {
+                    self.arithmetic(v, &[a, b])
+                }
             }
             Op::And(items) | Op::Or(items) | Op::Phi(items) => {
                 let mut all: Option<Abs> = None;
@@ -196,7 +237,10 @@ impl Run<'_, '_> {
                     let parts: Vec<Abs> = (0..n).map(|k| Abs::of(Root::Part(i, Key::Index(k.into())))).collect();
                     let mut all = Abs::default();
                     parts.iter().for_each(|p| all.add_all(p));
-                    Abs { parts: Some(Arc::new(parts)), ..all }
+                    Abs {
+                        parts: Some(Arc::new(parts)),
+                        ..all
+                    }
                 }
                 None => Abs::of(Root::Param(i)),
             },
@@ -237,18 +281,30 @@ impl Run<'_, '_> {
             }
         }
         let text = self.text(name);
-        let Some(free) = self.body.iter().find(|(_, v)| v.op == Op::Free(name)).map(|(id, _)| id) else { return Abs::default() };
+        let Some(free) = self.body.iter().find(|(_, v)| v.op == Op::Free(name)).map(|(id, _)| id) else {
+            return Abs::default();
+        };
         let entities = self.host.resolver.entities(self.f, free);
         let named = |e: &Entity| {
-            matches!(e, Entity::External(_) | Entity::Module(_) | Entity::Namespace(_) | Entity::Function(_) | Entity::Bound(_) | Entity::Class(_))
+            matches!(
+                e,
+                Entity::External(_) | Entity::Module(_) | Entity::Namespace(_) | Entity::Function(_) | Entity::Bound(_) | Entity::Class(_)
+            )
         };
         if entities.iter().all(named) {
             return Abs::default();
         }
-        if entities.iter().all(|e| named(e) || matches!(e, Entity::Value(v) if self.is_plain(*v))) {
+        if entities
+            .iter()
+            .all(|e| named(e) || matches!(e, Entity::Value(v) if self.is_plain(*v)))
+        {
             return Abs::default();
         }
-        if captured { Abs::of(Root::Capture(name)) } else { Abs::of(Root::State(text.into())) }
+        if captured {
+            Abs::of(Root::Capture(name))
+        } else {
+            Abs::of(Root::State(text.into()))
+        }
     }
 
     /// A module-level tensor imported by name.
@@ -258,7 +314,11 @@ impl Run<'_, '_> {
             Entity::Instance(_) | Entity::Made(..) => false,
             _ => true,
         });
-        if plain { Abs::default() } else { Abs::of(Root::State(self.host.resolver.text(self.f.file, self.import_name(v)).into())) }
+        if plain {
+            Abs::default()
+        } else {
+            Abs::of(Root::State(self.host.resolver.text(self.f.file, self.import_name(v)).into()))
+        }
     }
 
     fn import_name(&self, v: ValueId) -> Name {
@@ -284,7 +344,11 @@ impl Run<'_, '_> {
     fn select(&mut self, condition: ValueId, yes: ValueId, no: ValueId) -> Abs {
         let (y, n) = (self.abs(yes), self.abs(no));
         if y.aliases.is_empty() && n.aliases.is_empty() && y.parts.is_none() && n.parts.is_none() {
-            return Abs { none: y.none && n.none, pointees: Abs::addresses([y, n]).pointees, ..Abs::default() };
+            return Abs {
+                none: y.none && n.none,
+                pointees: Abs::addresses([y, n]).pointees,
+                ..Abs::default()
+            };
         }
         let holds = self.condition(condition);
         match holds.value() {
@@ -373,10 +437,16 @@ impl Run<'_, '_> {
     /// Whether two calls of this callee with the same arguments give the same answer.
     fn is_steady(&self, callee: ValueId) -> bool {
         match self.body.op(callee) {
-            Op::Free(name) => matches!(self.text(name), "len" | "isinstance" | "hasattr" | "bool" | "int" | "max" | "min" | "getattr"),
+            Op::Free(name) => matches!(
+                self.text(name),
+                "len" | "isinstance" | "hasattr" | "bool" | "int" | "max" | "min" | "getattr"
+            ),
             Op::Attr(_, name) => {
                 let name = self.text(name);
-                matches!(name, "numel" | "size" | "stride" | "dim" | "is_contiguous" | "element_size" | "is_floating_point" | "get" | "cdiv")
+                matches!(
+                    name,
+                    "numel" | "size" | "stride" | "dim" | "is_contiguous" | "element_size" | "is_floating_point" | "get" | "cdiv"
+                )
             }
             _ => false,
         }
@@ -453,10 +523,16 @@ impl Run<'_, '_> {
 
     /// A value with all that is in it, at any depth.
     pub(super) fn reach(&self, abs: &Abs) -> Abs {
-        let mut all = Abs { parts: None, ..abs.clone() };
+        let mut all = Abs {
+            parts: None,
+            ..abs.clone()
+        };
         let mut seen: Vec<Root> = Vec::new();
         loop {
-            let next = all.aliases.iter().find(|a| matches!(a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root) && !seen.contains(&a.root));
+            let next = all
+                .aliases
+                .iter()
+                .find(|a| matches!(a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root) && !seen.contains(&a.root));
             let Some(root) = next.map(|a| a.root.clone()) else { return all };
             if let Some(inside) = self.load(&root, &Key::Any) {
                 all.add_all(&inside);
@@ -483,9 +559,18 @@ impl Run<'_, '_> {
         }
         if list {
             let root = self.make_container(v, 0);
-            all.add(Alias { root, when: Condition::True, maybe: None, known: true });
+            all.add(Alias {
+                root,
+                when: Condition::True,
+                maybe: None,
+                known: true,
+            });
         }
-        Abs { parts: known.then(|| Arc::new(parts)), none: false, ..all }
+        Abs {
+            parts: known.then(|| Arc::new(parts)),
+            none: false,
+            ..all
+        }
     }
 
     fn dict(&mut self, v: ValueId, items: &[ValueId]) -> Abs {
@@ -517,7 +602,14 @@ impl Run<'_, '_> {
                 }
             }
             if matches!(alias.root, Root::Param(_) | Root::State(_) | Root::Capture(_)) && !self.heap_keys.contains_key(&alias.root) {
-                self.store(into.clone(), Key::Any, Abs { aliases: vec![alias.clone()], ..Abs::default() });
+                self.store(
+                    into.clone(),
+                    Key::Any,
+                    Abs {
+                        aliases: vec![alias.clone()],
+                        ..Abs::default()
+                    },
+                );
             }
         }
     }
@@ -609,7 +701,10 @@ impl Run<'_, '_> {
         if let (Some(parts), Key::Any) = (&abs.parts, key) {
             return parts.iter().cloned().reduce(|a, b| a.join(&b)).unwrap_or_default();
         }
-        let mut all = Abs { pointees: abs.pointees.clone(), ..Abs::default() };
+        let mut all = Abs {
+            pointees: abs.pointees.clone(),
+            ..Abs::default()
+        };
         for alias in &abs.aliases {
             match self.load(&alias.root, key) {
                 Some(inside) => {
@@ -624,7 +719,9 @@ impl Run<'_, '_> {
             let object = matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Object(_) | Kind::Foreign));
             let root = match (&alias.root, key) {
                 (Root::State(path), Key::Index(i)) => Root::below(path, &format!("[{i}]")),
-                (Root::Param(p), Key::Index(i)) if self.function.params[*p as usize].kind == ParamKind::Star => Root::Part(*p, Key::Index(*i)),
+                (Root::Param(p), Key::Index(i)) if self.function.params[*p as usize].kind == ParamKind::Star => {
+                    Root::Part(*p, Key::Index(*i))
+                }
                 (Root::Param(p), Key::Name(k)) if self.function.params[*p as usize].kind == ParamKind::StarStar => {
                     Root::Part(*p, Key::Name(k.clone()))
                 }
@@ -643,7 +740,12 @@ impl Run<'_, '_> {
         if let Op::Call(call) = self.body.op(x) {
             let call = self.body.call(call);
             let callee = self.host.resolver.external(self.f, call.callee);
-            let each = |run: &Self| call.args.iter().map(|a| run.element(run.abs(a.value), &Key::Any).anywhere()).collect::<Vec<_>>();
+            let each = |run: &Self| {
+                call.args
+                    .iter()
+                    .map(|a| run.element(run.abs(a.value), &Key::Any).anywhere())
+                    .collect::<Vec<_>>()
+            };
             match callee.as_deref() {
                 Some("builtins.zip" | "itertools.zip_longest" | "itertools.product") => return tuple(each(self)),
                 Some("builtins.enumerate") => {
@@ -666,14 +768,23 @@ impl Run<'_, '_> {
         let abs = self.abs(value);
         if let Some(parts) = &abs.parts {
             if rest {
-                return parts.iter().skip(index as usize).cloned().reduce(|a, b| a.join(&b)).unwrap_or_default();
+                return parts
+                    .iter()
+                    .skip(index as usize)
+                    .cloned()
+                    .reduce(|a, b| a.join(&b))
+                    .unwrap_or_default();
             }
             if let Some(part) = parts.get(index as usize) {
                 return part.clone();
             }
         }
         // Parts of a result that was made as a tuple are told apart.
-        if let [Alias { root: Root::Fresh(v, 0), .. }] = abs.aliases.as_slice()
+        if let [
+            Alias {
+                root: Root::Fresh(v, 0), ..
+            },
+        ] = abs.aliases.as_slice()
             && !self.containers.contains(&(*v, 0))
         {
             return Abs::of(Root::Fresh(*v, index + 16));
@@ -695,7 +806,10 @@ impl Run<'_, '_> {
         let container = |run: &Self, x: ValueId| {
             let abs = run.abs(x);
             abs.parts.is_some()
-                || abs.aliases.iter().any(|a| run.is_container(&a.root) || matches!(a.root, Root::Param(i) if run.kinds[i as usize] == Kind::Tensors))
+                || abs
+                    .aliases
+                    .iter()
+                    .any(|a| run.is_container(&a.root) || matches!(a.root, Root::Param(i) if run.kinds[i as usize] == Kind::Tensors))
         };
         if !matches!(op, Add | BitOr | Mul) || !(container(self, a) || container(self, b)) {
             return self.arithmetic(v, &[a, b]);
@@ -719,8 +833,17 @@ impl Run<'_, '_> {
         for alias in self.abs(object).aliases.clone() {
             let tensor = matches!(alias.root, Root::Param(i) if self.kinds[i as usize] == Kind::Tensor);
             if &*name == "data" && (tensor || !matches!(alias.root, Root::Param(_))) {
-                let target = Abs { aliases: vec![alias], ..Abs::default() };
-                self.write(&target, v, &Condition::True, vec![self.step(v, "its `data` is replaced here".into())], None);
+                let target = Abs {
+                    aliases: vec![alias],
+                    ..Abs::default()
+                };
+                self.write(
+                    &target,
+                    v,
+                    &Condition::True,
+                    vec![self.step(v, "its `data` is replaced here".into())],
+                    None,
+                );
                 continue;
             }
             self.store(alias.root, Key::Name(name.clone()), assigned.clone());
@@ -735,9 +858,13 @@ impl Run<'_, '_> {
             Op::Const(Const::Int(i)) => u32::try_from(i).map_or(Key::Any, Key::Index),
             _ => Key::Any,
         };
-        let tensor_like = matches!(self.body.op(index), Op::Slice(..) | Op::Tuple(_) | Op::Const(Const::Ellipsis | Const::None)) || !self.abs(index).aliases.is_empty();
+        let tensor_like = matches!(
+            self.body.op(index),
+            Op::Slice(..) | Op::Tuple(_) | Op::Const(Const::Ellipsis | Const::None)
+        ) || !self.abs(index).aliases.is_empty();
         for alias in self.abs(object).aliases.clone() {
-            let of_dict = matches!(key, Key::Name(_)) || matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensors | Kind::Object(_) | Kind::Foreign));
+            let of_dict = matches!(key, Key::Name(_))
+                || matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensors | Kind::Object(_) | Kind::Foreign));
             let uncertain_state = matches!(alias.root, Root::State(_) | Root::Capture(_)) && !tensor_like && !assigned.aliases.is_empty();
             if self.is_container(&alias.root) || (of_dict || uncertain_state) && !tensor_like {
                 self.store(alias.root, key.clone(), assigned.clone());
@@ -747,7 +874,10 @@ impl Run<'_, '_> {
             if !assigned.pointees.is_empty() {
                 self.store(alias.root.clone(), Key::Any, Abs::addresses([&assigned]));
             }
-            let target = Abs { aliases: vec![alias], ..Abs::default() };
+            let target = Abs {
+                aliases: vec![alias],
+                ..Abs::default()
+            };
             self.write(&target, v, &Condition::True, vec![self.step(v, "assigned into here".into())], None);
         }
         Abs::default()
@@ -759,7 +889,10 @@ impl Run<'_, '_> {
             return self.arithmetic(v, &[target, value]);
         }
         let assigned = self.abs(value).clone();
-        let mut result = Abs { parts: None, ..old.clone() };
+        let mut result = Abs {
+            parts: None,
+            ..old.clone()
+        };
         for alias in &old.aliases {
             if self.is_container(&alias.root) {
                 self.store(alias.root.clone(), Key::Any, assigned.clone());
@@ -774,15 +907,27 @@ impl Run<'_, '_> {
             if unsure {
                 continue;
             }
-            let target = Abs { aliases: vec![alias.clone()], ..Abs::default() };
-            self.write(&target, v, &Condition::True, vec![self.step(v, "changed in place here".into())], None);
+            let target = Abs {
+                aliases: vec![alias.clone()],
+                ..Abs::default()
+            };
+            self.write(
+                &target,
+                v,
+                &Condition::True,
+                vec![self.step(v, "changed in place here".into())],
+                None,
+            );
         }
         result.add_pointees(&assigned);
         result
     }
 
     pub(super) fn step(&self, v: ValueId, what: String) -> Step {
-        Step { place: self.place(v), what }
+        Step {
+            place: self.place(v),
+            what,
+        }
     }
 
     /// Records that all that a value may share is (or may be) written at `v`.
@@ -806,17 +951,27 @@ impl Run<'_, '_> {
             if alias.when != Condition::True && contradicts(&[&guard, &alias.when, when]) {
                 continue;
             }
-            let why = unknown.clone().or_else(|| (!alias.known).then(|| "a callee that is not in view may have handed it on".into()));
+            let why = unknown
+                .clone()
+                .or_else(|| (!alias.known).then(|| "a callee that is not in view may have handed it on".into()));
             let when = match alias.root.is_argument() {
                 true => Condition::all([guard.clone(), alias.when.clone(), when.clone()]).at_most(super::values::MOST_PARTS),
                 false => Condition::Unknown,
             };
-            self.effect(Effect { root: alias.root.clone(), when, maybe: alias.maybe, unknown: why, chain: chain.clone() });
+            self.effect(Effect {
+                root: alias.root.clone(),
+                when,
+                maybe: alias.maybe,
+                unknown: why,
+                chain: chain.clone(),
+            });
         }
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {
-        let same = |e: &Effect| e.root == effect.root && e.unknown.is_some() == effect.unknown.is_some() && e.maybe.is_some() == effect.maybe.is_some();
+        let same = |e: &Effect| {
+            e.root == effect.root && e.unknown.is_some() == effect.unknown.is_some() && e.maybe.is_some() == effect.maybe.is_some()
+        };
         if let Some(old) = self.effects.iter_mut().find(|e| same(e)) {
             if old.when != effect.when {
                 old.when = old.when.clone().or(effect.when).at_most(super::values::MOST_PARTS);
@@ -833,12 +988,24 @@ impl Run<'_, '_> {
         for (id, value) in self.body.iter() {
             if let Op::Return(result) = value.op {
                 let when = self.guard(id);
-                all.push(Return { span: value.span, value: Some(result), abs: self.abs(result).clone(), when });
+                all.push(Return {
+                    span: value.span,
+                    value: Some(result),
+                    abs: self.abs(result).clone(),
+                    when,
+                });
             }
         }
-        if self.function.kind != FunctionKind::Lambda && falls_through(&self.host.resolver.files[self.f.file.index()].source, self.body, &self.body.top) {
+        if self.function.kind != FunctionKind::Lambda
+            && falls_through(&self.host.resolver.files[self.f.file.index()].source, self.body, &self.body.top)
+        {
             let end = Span::at(self.function.body_span.end);
-            all.push(Return { span: end, value: None, abs: Abs::none(), when: Condition::Unknown });
+            all.push(Return {
+                span: end,
+                value: None,
+                abs: Abs::none(),
+                when: Condition::Unknown,
+            });
         }
         all
     }
@@ -847,7 +1014,10 @@ impl Run<'_, '_> {
 fn tuple(parts: Vec<Abs>) -> Abs {
     let mut all = Abs::default();
     parts.iter().for_each(|p| all.add_all(p));
-    Abs { parts: Some(Arc::new(parts)), ..all }
+    Abs {
+        parts: Some(Arc::new(parts)),
+        ..all
+    }
 }
 
 /// Whether control may reach the end of a block.
@@ -866,7 +1036,10 @@ fn ends(source: &Source, body: &Body, s: StatementId) -> bool {
         StatementKind::With => statement.blocks.iter().all(block_ends),
         StatementKind::Try => {
             let finally = statement.blocks.iter().any(|b| opens(b, "finally") && block_ends(b));
-            let body_ends = statement.blocks.iter().any(|b| (opens(b, "try") || opens(b, "else")) && block_ends(b));
+            let body_ends = statement
+                .blocks
+                .iter()
+                .any(|b| (opens(b, "try") || opens(b, "else")) && block_ends(b));
             finally || body_ends && statement.blocks.iter().filter(|b| opens(b, "except")).all(block_ends)
         }
         StatementKind::While => loops_forever(body, statement),
@@ -891,7 +1064,9 @@ fn ends(source: &Source, body: &Body, s: StatementId) -> bool {
 fn loops_forever(body: &Body, statement: &crate::facts::Statement) -> bool {
     let endless = (statement.header_values.0.0..statement.header_values.1.0)
         .any(|i| matches!(body.op(ValueId(i)), Op::Const(Const::Bool(true) | Const::Int(1))));
-    endless && statement.header_values.1.0 - statement.header_values.0.0 <= 64 && !statement.blocks.iter().any(|b| breaks(body, &b.statements))
+    endless
+        && statement.header_values.1.0 - statement.header_values.0.0 <= 64
+        && !statement.blocks.iter().any(|b| breaks(body, &b.statements))
 }
 
 fn breaks(body: &Body, block: &[StatementId]) -> bool {

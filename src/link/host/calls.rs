@@ -23,7 +23,13 @@ impl Run<'_, '_> {
         if let Some(kernels) = self.launched_kernels(call) {
             if let Kernels::Unknown = kernels {
                 self.runs_params = true;
-                self.launches.push(Launched { call: Some(id), value: Some(v), span: self.body.value(v).span, kernels: Vec::new(), via: None });
+                self.launches.push(Launched {
+                    call: Some(id),
+                    value: Some(v),
+                    span: self.body.value(v).span,
+                    kernels: Vec::new(),
+                    via: None,
+                });
                 self.unknown_call(v, None, &args, "which kernel runs is the caller's choice");
             }
             if let Kernels::These(kernels) = kernels {
@@ -63,7 +69,9 @@ impl Run<'_, '_> {
             let name = self.text(name).to_owned();
             return self.call_method(v, id, object, &name, &args);
         }
-        if matches!(self.body.op(call.callee), Op::Param(_)) || !entities.is_empty() && matches!(self.body.op(call.callee), Op::Phi(_) | Op::Select(..)) {
+        if matches!(self.body.op(call.callee), Op::Param(_))
+            || !entities.is_empty() && matches!(self.body.op(call.callee), Op::Phi(_) | Op::Select(..))
+        {
             self.runs_params = true;
         }
         self.unknown_call(v, None, &args, "the callee is not in view")
@@ -101,12 +109,32 @@ impl Run<'_, '_> {
             && !self.context.functions.is_empty()
         {
             match self.body.op(v) {
-                Op::Param(i) => found.extend(self.context.functions.get(&i).into_iter().flatten().filter(|f| self.host.is_kernel(**f))),
+                Op::Param(i) => found.extend(
+                    self.context
+                        .functions
+                        .get(&i)
+                        .into_iter()
+                        .flatten()
+                        .filter(|f| self.host.is_kernel(**f)),
+                ),
                 Op::Select(_, a, b) => found.extend([a, b].into_iter().flat_map(|x| self.kernels_at(x, depth))),
-                Op::Phi(items) | Op::Or(items) => found.extend(self.body.items(items).iter().filter(|&&x| x < v).flat_map(|&x| self.kernels_at(x, depth))),
+                Op::Phi(items) | Op::Or(items) => found.extend(
+                    self.body
+                        .items(items)
+                        .iter()
+                        .filter(|&&x| x < v)
+                        .flat_map(|&x| self.kernels_at(x, depth)),
+                ),
                 Op::Attr(object, name) if matches!(self.text(name), "fn") => found.extend(self.kernels_at(object, depth)),
                 Op::Annotated(_, x) => found.extend(self.kernels_at(x, depth)),
-                Op::Call(call) => found.extend(self.body.call(call).args.first().into_iter().flat_map(|a| self.kernels_at(a.value, depth))),
+                Op::Call(call) => found.extend(
+                    self.body
+                        .call(call)
+                        .args
+                        .first()
+                        .into_iter()
+                        .flat_map(|a| self.kernels_at(a.value, depth)),
+                ),
                 _ => {}
             }
         }
@@ -131,10 +159,22 @@ impl Run<'_, '_> {
         match self.body.op(call.callee) {
             Op::Attr(object, _) => {
                 let is_super = matches!(self.body.op(object), Op::Call(c) if matches!(self.body.op(self.body.call(c).callee), Op::Free(n) if self.text(n) == "super"));
-                let abs = if is_super { Abs::of(Root::Param(0)) } else { self.abs(object).clone() };
-                Passed { abs, value: Some(object), span: self.body.value(object).span }
+                let abs = if is_super {
+                    Abs::of(Root::Param(0))
+                } else {
+                    self.abs(object).clone()
+                };
+                Passed {
+                    abs,
+                    value: Some(object),
+                    span: self.body.value(object).span,
+                }
             }
-            _ => Passed { abs: Abs::default(), value: None, span: self.body.value(call.callee).span },
+            _ => Passed {
+                abs: Abs::default(),
+                value: None,
+                span: self.body.value(call.callee).span,
+            },
         }
     }
 
@@ -201,7 +241,9 @@ impl Run<'_, '_> {
         let params = &self.host.resolver.function(f).params;
         let mut context = Context::default();
         for (i, passed) in bound.params.iter().enumerate() {
-            let Some(value) = passed.as_ref().and_then(|p| p.value) else { continue };
+            let Some(value) = passed.as_ref().and_then(|p| p.value) else {
+                continue;
+            };
             let mut functions = self.kernels_at(value, 6);
             if functions.is_empty() {
                 functions = self.host.resolver.functions(self.f, value);
@@ -228,12 +270,29 @@ impl Run<'_, '_> {
 
     /// Kernels that a callee launches because this call hands them over.
     fn note_passed_kernels(&mut self, v: ValueId, id: Option<CallId>, f: FunctionRef, context: &Context, summary: &Summary) {
-        let passed: Vec<FunctionRef> = context.functions.values().flatten().copied().filter(|k| self.host.is_kernel(*k)).collect();
-        let mut kernels: Vec<FunctionRef> = summary.launches.iter().flat_map(|l| l.kernels.iter().copied()).filter(|k| passed.contains(k)).collect();
+        let passed: Vec<FunctionRef> = context
+            .functions
+            .values()
+            .flatten()
+            .copied()
+            .filter(|k| self.host.is_kernel(*k))
+            .collect();
+        let mut kernels: Vec<FunctionRef> = summary
+            .launches
+            .iter()
+            .flat_map(|l| l.kernels.iter().copied())
+            .filter(|k| passed.contains(k))
+            .collect();
         kernels.sort_unstable();
         kernels.dedup();
         if !kernels.is_empty() {
-            self.launches.push(Launched { call: id, value: Some(v), span: self.body.value(v).span, kernels, via: Some(f) });
+            self.launches.push(Launched {
+                call: id,
+                value: Some(v),
+                span: self.body.value(v).span,
+                kernels,
+                via: Some(f),
+            });
         }
     }
 
@@ -252,7 +311,10 @@ impl Run<'_, '_> {
             }
             let mut chain = effect.chain.clone();
             if let Some((place, param)) = passed {
-                chain.push(Step { place, what: format!("passed to `{name}` as `{param}`") });
+                chain.push(Step {
+                    place,
+                    what: format!("passed to `{name}` as `{param}`"),
+                });
             }
             let reason = effect.unknown.clone();
             self.write(&target, v, &when, chain, reason);
@@ -261,20 +323,34 @@ impl Run<'_, '_> {
                 && path.starts_with('*')
             {
                 let guard = self.guard(v);
-                self.effect(super::Effect { root: effect.root.clone(), when: Condition::all([guard, when]), ..effect.clone() });
+                self.effect(super::Effect {
+                    root: effect.root.clone(),
+                    when: Condition::all([guard, when]),
+                    ..effect.clone()
+                });
             }
         }
         for passed in &bound.loose {
             let hit = summary.effects.iter().any(|e| matches!(e.root, Root::Param(_) | Root::Part(..)));
             if hit {
-                let place = Place { file: self.f.file, span: passed.span };
-                let chain = vec![Step { place, what: format!("passed to `{name}`") }];
+                let place = Place {
+                    file: self.f.file,
+                    span: passed.span,
+                };
+                let chain = vec![Step {
+                    place,
+                    what: format!("passed to `{name}`"),
+                }];
                 let reason = "it cannot be told which parameter a starred argument becomes";
                 self.write(&passed.abs, v, &Condition::True, chain, Some(reason.into()));
             }
         }
         let mut result: Option<Abs> = None;
-        let returns: Vec<(Abs, Condition)> = summary.returns.iter().map(|r| (r.abs.clone(), r.when.substitute(&|p| self.param_binding(f, bound, p)))).collect();
+        let returns: Vec<(Abs, Condition)> = summary
+            .returns
+            .iter()
+            .map(|r| (r.abs.clone(), r.when.substitute(&|p| self.param_binding(f, bound, p))))
+            .collect();
         for (abs, when) in returns {
             if when.value() == Some(false) {
                 continue;
@@ -309,10 +385,14 @@ impl Run<'_, '_> {
             Root::Param(p) => {
                 let name = resolver.text(f.file, params[*p as usize].name).to_owned();
                 match params[*p as usize].kind {
-                    ParamKind::Star => (self.all_of(bound.stars.iter()), bound.stars.first().map(|s| (Place { file, span: s.span }, name))),
-                    ParamKind::StarStar => {
-                        (self.all_of(bound.keywords.iter().map(|(_, k)| k)), bound.keywords.first().map(|(_, s)| (Place { file, span: s.span }, name)))
-                    }
+                    ParamKind::Star => (
+                        self.all_of(bound.stars.iter()),
+                        bound.stars.first().map(|s| (Place { file, span: s.span }, name)),
+                    ),
+                    ParamKind::StarStar => (
+                        self.all_of(bound.keywords.iter().map(|(_, k)| k)),
+                        bound.keywords.first().map(|(_, s)| (Place { file, span: s.span }, name)),
+                    ),
                     ParamKind::Positional | ParamKind::PositionalOnly | ParamKind::KeywordOnly => match &bound.params[*p as usize] {
                         Some(passed) => (passed.abs.clone(), Some((Place { file, span: passed.span }, name))),
                         None => (Abs::default(), None),
@@ -350,7 +430,13 @@ impl Run<'_, '_> {
                     (Abs::of(Root::State(resolver.text(f.file, *name).into())), None)
                 }
             }
-            Root::Fresh(site, n) => (Abs::of(Root::Fresh(v, 32u16.wrapping_add((site.0 as u16).wrapping_mul(7)).wrapping_add(*n) | 32)), None),
+            Root::Fresh(site, n) => (
+                Abs::of(Root::Fresh(
+                    v,
+                    32u16.wrapping_add((site.0 as u16).wrapping_mul(7)).wrapping_add(*n) | 32,
+                )),
+                None,
+            ),
         }
     }
 
@@ -384,14 +470,20 @@ impl Run<'_, '_> {
                 all.add_all(&inside);
             }
             if let Some(own) = self.path_of(&alias.root) {
-                all.add(Alias { root: Root::State(format!("{star}{own}{rest}").into()), ..alias.clone() });
+                all.add(Alias {
+                    root: Root::State(format!("{star}{own}{rest}").into()),
+                    ..alias.clone()
+                });
             }
         }
         all
     }
 
     fn translate_abs(&mut self, v: ValueId, f: FunctionRef, bound: &Bound, abs: &Abs) -> Abs {
-        let mut out = Abs { none: abs.none, ..Abs::default() };
+        let mut out = Abs {
+            none: abs.none,
+            ..Abs::default()
+        };
         let mut whens = Vec::new();
         for alias in &abs.aliases {
             whens.push(alias.when.substitute(&|p| self.param_binding(f, bound, p)));
@@ -407,7 +499,10 @@ impl Run<'_, '_> {
             if !alias.known {
                 target = target.unknown();
             }
-            out.add_all(&Abs { parts: None, ..target.when(&when) });
+            out.add_all(&Abs {
+                parts: None,
+                ..target.when(&when)
+            });
         }
         for alias in &abs.pointees {
             let (target, _) = self.translate(v, f, bound, &alias.root);
@@ -447,7 +542,13 @@ impl Run<'_, '_> {
                 continue;
             }
             all.add_all(&passed.abs);
-            let chain = vec![Step { place: Place { file: self.f.file, span: passed.span }, what: format!("passed to `{name}`") }];
+            let chain = vec![Step {
+                place: Place {
+                    file: self.f.file,
+                    span: passed.span,
+                },
+                what: format!("passed to `{name}`"),
+            }];
             let abs = passed.abs.clone();
             self.write(&abs, v, &Condition::True, chain, Some(format!("{why}: `{name}`").into()));
         }
@@ -465,10 +566,16 @@ impl Run<'_, '_> {
             return;
         }
         for f in self.host.resolver.functions(self.f, value) {
-            if self.host.resolver.parent(f) == self.f && !self.host.is_kernel(f)
+            if self.host.resolver.parent(f) == self.f
+                && !self.host.is_kernel(f)
                 && let Some(summary) = self.host.summary(f)
             {
-                let bound = Bound { params: vec![None; self.host.resolver.function(f).params.len()], loose: Vec::new(), stars: Vec::new(), keywords: Vec::new() };
+                let bound = Bound {
+                    params: vec![None; self.host.resolver.function(f).params.len()],
+                    loose: Vec::new(),
+                    stars: Vec::new(),
+                    keywords: Vec::new(),
+                };
                 self.apply(v, f, &summary, &bound);
             }
         }
@@ -479,7 +586,11 @@ impl Run<'_, '_> {
             Op::Call(call) => {
                 let span = self.body.value(self.body.call(call).callee).span;
                 let text = self.host.resolver.files[self.f.file.index()].source.slice(span);
-                if text.len() <= 60 && !text.contains('\n') { text.to_owned() } else { "a call".to_owned() }
+                if text.len() <= 60 && !text.contains('\n') {
+                    text.to_owned()
+                } else {
+                    "a call".to_owned()
+                }
             }
             _ => "a call".to_owned(),
         }
@@ -546,20 +657,28 @@ impl Run<'_, '_> {
     /// `F.apply(…)` of an `autograd.Function` of the project.
     fn call_autograd(&mut self, v: ValueId, object: ValueId, args: &Arguments) -> Option<Abs> {
         let classes = self.host.resolver.entities(self.f, object);
-        let class = classes.into_iter().find_map(|e| if let Entity::Class(c) = e { Some(c) } else { None })?;
+        let class = classes
+            .into_iter()
+            .find_map(|e| if let Entity::Class(c) = e { Some(c) } else { None })?;
         let members = self.host.resolver.members(class, "forward", false);
         let forward = members.into_iter().find_map(|e| match e {
             Entity::Function(f) | Entity::Bound(f) => Some(f),
             _ => None,
         })?;
-        let context = Passed { abs: Abs::of(self.make_container(v, 1)), value: None, span: self.body.value(object).span };
+        let context = Passed {
+            abs: Abs::of(self.make_container(v, 1)),
+            value: None,
+            span: self.body.value(object).span,
+        };
         Some(self.call_function(v, None, forward, Some(context), args))
     }
 
     /// A registered op, by what follows `torch.ops.`.
     fn call_op(&mut self, v: ValueId, id: CallId, path: &str, args: &Arguments) -> Abs {
         let mut parts = path.split('.');
-        let (Some(namespace), Some(op)) = (parts.next(), parts.next()) else { return Abs::default() };
+        let (Some(namespace), Some(op)) = (parts.next(), parts.next()) else {
+            return Abs::default();
+        };
         match self.host.registry.target(namespace, op) {
             Some(Target::Implementation(f)) => {
                 let f = *f;
@@ -587,16 +706,25 @@ impl Run<'_, '_> {
         };
         for param in &row.writes {
             if let Some(passed) = find(param) {
-                let place = Place { file: self.f.file, span: passed.span };
+                let place = Place {
+                    file: self.f.file,
+                    span: passed.span,
+                };
                 let name = row.name.rsplit('.').next().unwrap_or(&row.name);
-                let chain = vec![Step { place, what: format!("`{name}` writes its `{param}`") }];
+                let chain = vec![Step {
+                    place,
+                    what: format!("`{name}` writes its `{param}`"),
+                }];
                 self.write(&passed.abs, v, &Condition::True, chain, None);
             }
         }
         let mut result = Abs::default();
         row.view_of.iter().filter_map(|p| find(p)).for_each(|p| result.add_all(&p.abs));
         let place = self.place(v);
-        row.maybe_view_of.iter().filter_map(|p| find(p)).for_each(|p| result.add_all(&p.abs.maybe(place)));
+        row.maybe_view_of
+            .iter()
+            .filter_map(|p| find(p))
+            .for_each(|p| result.add_all(&p.abs.maybe(place)));
         if result.aliases.is_empty() && !is_tensorless(args) {
             return Abs::of(Root::Fresh(v, 0));
         }
@@ -616,18 +744,43 @@ impl Run<'_, '_> {
             let Some(passed) = &bound[param as usize] else { continue };
             let (what, place) = match effect.params[param as usize].as_ref() {
                 "self" => (format!("changed in place by `{last}`"), self.place(v)),
-                "input" => (format!("changed in place by `{last}`"), Place { file: self.f.file, span: passed.span }),
-                param => (format!("written by `{last}` as `{param}`"), Place { file: self.f.file, span: passed.span }),
+                "input" => (
+                    format!("changed in place by `{last}`"),
+                    Place {
+                        file: self.f.file,
+                        span: passed.span,
+                    },
+                ),
+                param => (
+                    format!("written by `{last}` as `{param}`"),
+                    Place {
+                        file: self.f.file,
+                        span: passed.span,
+                    },
+                ),
             };
             let abs = passed.abs.clone();
             self.write(&abs, v, flag.as_ref().unwrap_or(&Condition::True), vec![Step { place, what }], None);
         }
-        let results = if flag.as_ref().is_some_and(|f| f.value() == Some(true)) { &effect.flagged } else { &effect.results };
-        let mut parts: Vec<Abs> = results.iter().enumerate().map(|(i, shares)| self.shared(v, i as u16, shares, &bound)).collect();
+        let results = if flag.as_ref().is_some_and(|f| f.value() == Some(true)) {
+            &effect.flagged
+        } else {
+            &effect.results
+        };
+        let mut parts: Vec<Abs> = results
+            .iter()
+            .enumerate()
+            .map(|(i, shares)| self.shared(v, i as u16, shares, &bound))
+            .collect();
         if let Some(flag) = &flag
             && flag.value().is_none()
         {
-            let flagged: Vec<Abs> = effect.flagged.iter().enumerate().map(|(i, shares)| self.shared(v, i as u16, shares, &bound)).collect();
+            let flagged: Vec<Abs> = effect
+                .flagged
+                .iter()
+                .enumerate()
+                .map(|(i, shares)| self.shared(v, i as u16, shares, &bound))
+                .collect();
             parts = parts.into_iter().zip(flagged).map(|(a, b)| a.join(&b.when(flag))).collect();
         }
         let copied = effect.copies.and_then(|c| bound[c as usize].as_ref()).and_then(|p| p.value);
@@ -641,8 +794,16 @@ impl Run<'_, '_> {
             pointees.extend(bound.iter().flatten().flat_map(|p| p.abs.aliases.iter().cloned()));
         }
         if last == "copy_" || last == "fill_" {
-            let addresses = Abs { pointees: pointees.clone(), ..Abs::default() };
-            for alias in bound.first().and_then(Option::as_ref).map(|p| p.abs.aliases.clone()).unwrap_or_default() {
+            let addresses = Abs {
+                pointees: pointees.clone(),
+                ..Abs::default()
+            };
+            for alias in bound
+                .first()
+                .and_then(Option::as_ref)
+                .map(|p| p.abs.aliases.clone())
+                .unwrap_or_default()
+            {
                 self.store(alias.root, Key::Any, addresses.clone());
             }
         }
@@ -652,7 +813,10 @@ impl Run<'_, '_> {
             _ => {
                 let mut all = Abs::default();
                 parts.iter().for_each(|p| all.add_all(p));
-                Abs { parts: Some(Arc::new(parts)), ..all }
+                Abs {
+                    parts: Some(Arc::new(parts)),
+                    ..all
+                }
             }
         };
         result.pointees = pointees;
@@ -692,9 +856,17 @@ impl Run<'_, '_> {
 
     /// A method on a value: of a tensor, a container, or something unknown.
     fn call_method(&mut self, v: ValueId, id: CallId, object: ValueId, name: &str, args: &Arguments) -> Abs {
-        let receiver = Passed { abs: self.abs(object).clone(), value: Some(object), span: self.body.value(object).span };
+        let receiver = Passed {
+            abs: self.abs(object).clone(),
+            value: Some(object),
+            span: self.body.value(object).span,
+        };
         let container = receiver.abs.parts.is_some()
-            || receiver.abs.aliases.iter().any(|a| matches!(&a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root))
+            || receiver
+                .abs
+                .aliases
+                .iter()
+                .any(|a| matches!(&a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root))
             || matches!(self.body.op(object), Op::List(_) | Op::Dict(_) | Op::Set(_) | Op::Collect(..));
         if is_container_method(name) && (container || self.host.knowledge.torch.method(name).is_none()) {
             return self.call_container(v, &receiver, name, args);
@@ -724,7 +896,10 @@ impl Run<'_, '_> {
         let _ = id;
         let mut all = args.clone();
         let object_only = receiver.abs.aliases.iter().all(|a| match &a.root {
-            Root::Param(i) => !matches!(self.kinds[*i as usize], super::super::types::Kind::Tensor | super::super::types::Kind::Tensors),
+            Root::Param(i) => !matches!(
+                self.kinds[*i as usize],
+                super::super::types::Kind::Tensor | super::super::types::Kind::Tensors
+            ),
             Root::State(_) | Root::Capture(_) => true,
             Root::Part(..) | Root::Fresh(..) => false,
         });
@@ -775,7 +950,10 @@ impl Run<'_, '_> {
             }
             "values" | "items" | "copy" => {
                 let mut all = self.element(abs, &Key::Any);
-                all.add_all(&Abs { parts: None, ..abs.clone() });
+                all.add_all(&Abs {
+                    parts: None,
+                    ..abs.clone()
+                });
                 all
             }
             _ => {
@@ -802,7 +980,12 @@ impl Run<'_, '_> {
                         let abs = from.abs.clone();
                         self.spread(&root, &abs);
                     }
-                    all.add(Alias { root, when: Condition::True, maybe: None, known: true });
+                    all.add(Alias {
+                        root,
+                        when: Condition::True,
+                        maybe: None,
+                        known: true,
+                    });
                 }
                 all
             }
@@ -830,7 +1013,10 @@ impl Run<'_, '_> {
                             let mut all = Abs::default();
                             for alias in &abs.aliases {
                                 match self.path_of(&alias.root) {
-                                    Some(path) => all.add(Alias { root: Root::below(&path, &format!(".{name}")), ..alias.clone() }),
+                                    Some(path) => all.add(Alias {
+                                        root: Root::below(&path, &format!(".{name}")),
+                                        ..alias.clone()
+                                    }),
                                     None => all.add(alias.clone()),
                                 }
                             }
@@ -845,7 +1031,9 @@ impl Run<'_, '_> {
                 let mut args = args.clone();
                 let f = (!args.positional.is_empty()).then(|| args.positional.remove(0));
                 args.positional.iter_mut().for_each(|p| p.value = None);
-                let Some(value) = f.and_then(|f| f.value) else { return self.everything(&args) };
+                let Some(value) = f.and_then(|f| f.value) else {
+                    return self.everything(&args);
+                };
                 let entities = self.host.resolver.entities(self.f, value);
                 let mut out = Abs::default();
                 for entity in entities {
@@ -858,7 +1046,11 @@ impl Run<'_, '_> {
                 out
             }
             "max" | "min" | "sum" | "abs" | "round" | "divmod" | "pow" => {
-                if is_tensorless(args) { Abs::default() } else { Abs::of(Root::Fresh(v, 0)).join(&self.everything(args)) }
+                if is_tensorless(args) {
+                    Abs::default()
+                } else {
+                    Abs::of(Root::Fresh(v, 0)).join(&self.everything(args))
+                }
             }
             "setattr" | "exec" | "eval" | "globals" | "locals" | "vars" | "super" | "property" | "object" | "slice" => Abs::default(),
             // The other builtins read their arguments and give numbers, texts or nothing.
@@ -871,12 +1063,21 @@ impl Run<'_, '_> {
     fn construct(&mut self, v: ValueId, class: ClassRef, args: &Arguments) -> Abs {
         let root = self.make_container(v, 0);
         let mut all = Abs::of(root.clone());
-        let init = self.host.resolver.members(class, "__init__", true).into_iter().find_map(|e| match e {
-            Entity::Bound(f) | Entity::Function(f) => Some(f),
-            _ => None,
-        });
+        let init = self
+            .host
+            .resolver
+            .members(class, "__init__", true)
+            .into_iter()
+            .find_map(|e| match e {
+                Entity::Bound(f) | Entity::Function(f) => Some(f),
+                _ => None,
+            });
         if let Some(init) = init.filter(|_| !is_tensorless(args)) {
-            let own = Passed { abs: all.clone(), value: None, span: self.body.value(v).span };
+            let own = Passed {
+                abs: all.clone(),
+                value: None,
+                span: self.body.value(v).span,
+            };
             self.call_function(v, None, init, Some(own), args);
         }
         let fields = self.fields(class);
@@ -890,7 +1091,10 @@ impl Run<'_, '_> {
         for (_, open) in &args.open_stars {
             self.store(root.clone(), Key::Any, open.abs.clone());
         }
-        all.add_all(&Abs { parts: None, ..self.everything(args) });
+        all.add_all(&Abs {
+            parts: None,
+            ..self.everything(args)
+        });
         all
     }
 
@@ -915,9 +1119,16 @@ impl Run<'_, '_> {
     fn call_instance(&mut self, v: ValueId, id: CallId, class: ClassRef, call: &Call, args: &Arguments) -> Abs {
         let resolver = self.host.resolver;
         for name in ["__call__", "forward"] {
-            let found = resolver.members(class, name, true).into_iter().find_map(|e| if let Entity::Bound(f) = e { Some(f) } else { None });
+            let found = resolver
+                .members(class, name, true)
+                .into_iter()
+                .find_map(|e| if let Entity::Bound(f) = e { Some(f) } else { None });
             if let Some(f) = found {
-                let receiver = Passed { abs: self.abs(call.callee).clone(), value: None, span: self.body.value(call.callee).span };
+                let receiver = Passed {
+                    abs: self.abs(call.callee).clone(),
+                    value: None,
+                    span: self.body.value(call.callee).span,
+                };
                 return self.call_function(v, Some(id), f, Some(receiver), args);
             }
         }
@@ -927,9 +1138,17 @@ impl Run<'_, '_> {
     /// A call of what a call returned: `functools.partial(f, x)(y)`, a module of torch.
     fn call_made(&mut self, v: ValueId, id: CallId, name: &str, made: ValueRef, args: &Arguments) -> Abs {
         if name == "functools.partial" && made.at == self.f {
-            let Op::Call(inner) = self.body.op(made.value) else { return Abs::default() };
+            let Op::Call(inner) = self.body.op(made.value) else {
+                return Abs::default();
+            };
             let mut all = self.arguments(self.body.call(inner));
-            let target = self.body.call(inner).args.first().filter(|a| a.kind == ArgKind::Positional).map(|a| a.value);
+            let target = self
+                .body
+                .call(inner)
+                .args
+                .first()
+                .filter(|a| a.kind == ArgKind::Positional)
+                .map(|a| a.value);
             if !all.positional.is_empty() {
                 all.positional.remove(0);
             }
@@ -971,7 +1190,9 @@ enum Kernels {
 
 fn is_tensorless(args: &Arguments) -> bool {
     let all = args.positional.iter().chain(args.keyword.iter().map(|(_, p)| p));
-    all.chain(args.open_stars.iter().map(|(_, p)| p)).chain(&args.open_keywords).all(|p| p.abs.aliases.is_empty())
+    all.chain(args.open_stars.iter().map(|(_, p)| p))
+        .chain(&args.open_keywords)
+        .all(|p| p.abs.aliases.is_empty())
 }
 
 fn bind_torch(effect: &TorchEffect, args: &Arguments, receiver: Option<&Passed>) -> Vec<Option<Passed>> {
@@ -1010,16 +1231,61 @@ fn bind_torch(effect: &TorchEffect, args: &Arguments, receiver: Option<&Passed>)
 fn is_logging(name: &str) -> bool {
     matches!(
         name,
-        "info" | "debug" | "warning" | "error" | "critical" | "exception" | "log" | "warning_once" | "info_once" | "debug_once" | "error_once"
+        "info"
+            | "debug"
+            | "warning"
+            | "error"
+            | "critical"
+            | "exception"
+            | "log"
+            | "warning_once"
+            | "info_once"
+            | "debug_once"
+            | "error_once"
     )
 }
 
 fn is_builtin(name: &str) -> bool {
     matches!(
         name,
-        "len" | "int" | "float" | "bool" | "str" | "bytes" | "complex" | "range" | "print" | "isinstance" | "issubclass" | "hasattr" | "type" | "id"
-            | "any" | "all" | "repr" | "format" | "hash" | "callable" | "dir" | "open" | "input" | "ord" | "chr" | "hex" | "bin" | "oct" | "memoryview"
-            | "bytearray" | "delattr" | "staticmethod" | "classmethod" | "breakpoint" | "__import__" | "ascii" | "compile" | "help"
+        "len"
+            | "int"
+            | "float"
+            | "bool"
+            | "str"
+            | "bytes"
+            | "complex"
+            | "range"
+            | "print"
+            | "isinstance"
+            | "issubclass"
+            | "hasattr"
+            | "type"
+            | "id"
+            | "any"
+            | "all"
+            | "repr"
+            | "format"
+            | "hash"
+            | "callable"
+            | "dir"
+            | "open"
+            | "input"
+            | "ord"
+            | "chr"
+            | "hex"
+            | "bin"
+            | "oct"
+            | "memoryview"
+            | "bytearray"
+            | "delattr"
+            | "staticmethod"
+            | "classmethod"
+            | "breakpoint"
+            | "__import__"
+            | "ascii"
+            | "compile"
+            | "help"
     ) || name.ends_with("Error")
         || name.ends_with("Exception")
         || name.ends_with("Warning")
@@ -1040,9 +1306,9 @@ enum Foreign {
 fn foreign(name: &str) -> Foreign {
     let module = name.split('.').next().unwrap_or(name);
     match module {
-        "math" | "os" | "sys" | "time" | "logging" | "warnings" | "re" | "json" | "random" | "inspect" | "typing" | "operator" | "enum" | "threading"
-        | "platform" | "hashlib" | "gc" | "struct" | "statistics" | "string" | "textwrap" | "traceback" | "pathlib" | "datetime" | "abc" | "packaging"
-        | "weakref" | "contextlib" | "numbers" | "decimal" | "triton" | "nvtx" | "tqdm" => Foreign::Pure,
+        "math" | "os" | "sys" | "time" | "logging" | "warnings" | "re" | "json" | "random" | "inspect" | "typing" | "operator" | "enum"
+        | "threading" | "platform" | "hashlib" | "gc" | "struct" | "statistics" | "string" | "textwrap" | "traceback" | "pathlib"
+        | "datetime" | "abc" | "packaging" | "weakref" | "contextlib" | "numbers" | "decimal" | "triton" | "nvtx" | "tqdm" => Foreign::Pure,
         "itertools" | "collections" | "functools" | "dataclasses" => Foreign::PassesOn,
         "copy" => {
             if name == "copy.deepcopy" {

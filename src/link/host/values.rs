@@ -47,7 +47,11 @@ impl Root {
     /// What is reached by one more step (`.name`, `[0]`) on a path.
     pub(super) fn below(path: &str, step: &str) -> Self {
         let parts = path.matches(['.', '[']).count();
-        if parts >= MOST_PATH_PARTS || path.ends_with('*') { Self::State(path.into()) } else { Self::State(format!("{path}{step}").into()) }
+        if parts >= MOST_PATH_PARTS || path.ends_with('*') {
+            Self::State(path.into())
+        } else {
+            Self::State(format!("{path}{step}").into())
+        }
     }
 }
 
@@ -132,7 +136,11 @@ impl Abs {
         let head = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         let root = Root::State(format!("{head}.*").into());
         if !self.aliases.iter().any(|a| a.root == root) {
-            let short = Alias { root, when: Condition::True, ..alias };
+            let short = Alias {
+                root,
+                when: Condition::True,
+                ..alias
+            };
             let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&short.root, short.known));
             self.aliases.insert(at, short);
         }
