@@ -152,8 +152,6 @@ fn is_registrar(host: &Host<'_>, at: FunctionRef, callee: ValueId) -> bool {
     if let Op::Call(inner) = host.resolver.body(at).op(callee) {
         names.extend(host.resolver.dotted(at, host.resolver.body(at).call(inner).callee));
     }
-    names
-        .iter()
-        .any(|n| host.registry.registrar(n).is_some() || n.ends_with("infer_schema"))
+    names.iter().any(|n| host.registry.is_registrar(n) || n.ends_with("infer_schema"))
         || matches!(host.resolver.body(at).op(callee), Op::Attr(_, n) if host.resolver.text(at.file, n).starts_with("register_"))
 }

@@ -121,10 +121,15 @@ impl Registry {
         self.registrars.push(registrar);
     }
 
-    /// The registrar of a dotted name.
-    pub(crate) fn registrar(&self, name: &str) -> Option<&Registrar> {
-        let found = self.by_key.get(name).or_else(|| self.by_key.get(&short_key(name)))?;
-        found.first().map(|&i| &self.registrars[i])
+    /// The registrars of a dotted name, in order: the first whose arguments fit holds.
+    pub(crate) fn registrars(&self, name: &str) -> impl Iterator<Item = &Registrar> {
+        let found = self.by_key.get(name).or_else(|| self.by_key.get(&short_key(name)));
+        found.into_iter().flatten().map(|&i| &self.registrars[i])
+    }
+
+    /// Whether a dotted name is a registrar's.
+    pub(crate) fn is_registrar(&self, name: &str) -> bool {
+        self.registrars(name).next().is_some()
     }
 
     /// Last parts of the registrars' names: a cheap test before a callee is resolved.

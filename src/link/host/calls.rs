@@ -735,13 +735,20 @@ impl Run<'_, '_> {
     fn call_torch(&mut self, v: ValueId, effect: &TorchEffect, name: &str, args: &Arguments, receiver: Option<&Passed>) -> Abs {
         let bound = bind_torch(effect, args, receiver);
         let last = name.rsplit('.').next().unwrap_or(name).to_owned();
-        let flag = effect.flag.map(|flag| match &bound[flag as usize] {
-            Some(passed) => passed.value.map_or(Condition::Unknown, |value| self.binding(value).truthy()),
+        let flag = match effect.flag {
+            Some(flag) => bound[flag as usize].as_ref().map_or(Condition::False, |passed| self.is_set(passed)),
             None => Condition::False,
-        });
-        let writes = flag.as_ref().is_none_or(|f| f.value() != Some(false));
-        for &param in effect.writes.iter().filter(|_| writes) {
+        };
+        for &param in &effect.writes {
             let Some(passed) = &bound[param as usize] else { continue };
+            let when = if effect.conditional.contains(&param) {
+                flag.clone()
+            } else {
+                Condition::True
+            };
+            if when.value() == Some(false) {
+                continue;
+            }
             let (what, place) = match effect.params[param as usize].as_ref() {
                 "self" => (format!("changed in place by `{last}`"), self.place(v)),
                 "input" => (
@@ -760,29 +767,27 @@ impl Run<'_, '_> {
                 ),
             };
             let abs = passed.abs.clone();
-            self.write(&abs, v, flag.as_ref().unwrap_or(&Condition::True), vec![Step { place, what }], None);
+            self.write(&abs, v, &when, vec![Step { place, what }], None);
         }
-        let results = if flag.as_ref().is_some_and(|f| f.value() == Some(true)) {
-            &effect.flagged
-        } else {
-            &effect.results
+        let mut results = |run: &mut Self, shares: &[Shares]| -> Vec<Abs> {
+            let each = shares.iter().enumerate();
+            each.map(|(i, shares)| run.shared(v, i as u16, shares, &bound)).collect()
         };
-        let mut parts: Vec<Abs> = results
-            .iter()
-            .enumerate()
-            .map(|(i, shares)| self.shared(v, i as u16, shares, &bound))
-            .collect();
-        if let Some(flag) = &flag
-            && flag.value().is_none()
-        {
-            let flagged: Vec<Abs> = effect
-                .flagged
-                .iter()
-                .enumerate()
-                .map(|(i, shares)| self.shared(v, i as u16, shares, &bound))
-                .collect();
-            parts = parts.into_iter().zip(flagged).map(|(a, b)| a.join(&b.when(flag))).collect();
-        }
+        let mut parts = match flag.value() {
+            Some(true) => results(self, &effect.flagged),
+            Some(false) => results(self, &effect.results),
+            None => {
+                let (plain, flagged) = (results(self, &effect.results), results(self, &effect.flagged));
+                if plain.len() == flagged.len() {
+                    let pairs = plain.into_iter().zip(flagged);
+                    pairs.map(|(a, b)| a.join(&b.when(&flag))).collect()
+                } else {
+                    let mut all = Abs::default();
+                    plain.iter().chain(&flagged).for_each(|p| all.add_all(p));
+                    vec![all]
+                }
+            }
+        };
         let copied = effect.copies.and_then(|c| bound[c as usize].as_ref()).and_then(|p| p.value);
         if let Some(value) = copied
             && matches!(self.body.op(value), Op::Const(Const::Bool(true)))
@@ -821,6 +826,16 @@ impl Run<'_, '_> {
         };
         result.pointees = pointees;
         result
+    }
+
+    /// Whether an argument is neither `None` nor `False`.
+    fn is_set(&self, passed: &Passed) -> Condition {
+        match passed.value.map(|value| (value, self.body.op(value))) {
+            Some((_, Op::Const(Const::None | Const::Bool(false)))) => Condition::False,
+            Some((_, Op::Const(_) | Op::Tuple(_) | Op::List(_))) => Condition::True,
+            Some((value, _)) => self.binding(value).truthy(),
+            None => Condition::Unknown,
+        }
     }
 
     fn shared(&mut self, v: ValueId, n: u16, shares: &Shares, bound: &[Option<Passed>]) -> Abs {

@@ -427,21 +427,15 @@ impl Run<'_, '_> {
                         &mut args,
                     );
                 }
-                for (i, param) in self.function.params.iter().enumerate() {
-                    let name: Arc<str> = self.text(param.name).into();
-                    if args.keyword.iter().any(|(k, _)| *k == name) || i == 0 && &*name == "self" {
-                        continue;
-                    }
-                    let value = self.body.iter().find(|(_, v)| v.op == Op::Param(i as u16)).map(|(id, _)| id);
-                    args.keyword.push((
-                        name,
-                        Passed {
-                            abs: Abs::of(Root::Param(i as u16)),
-                            value,
-                            span: param.name_span,
-                        },
-                    ));
+                let mut kernels = kernels.clone();
+                if let Some(key) = &launcher.kernel_key
+                    && let Some(at) = args.keyword.iter().position(|(k, _)| **k == **key)
+                {
+                    let (_, other) = args.keyword.remove(at);
+                    let others = other.value.map(|v| self.host.kernels_of(self.f, v)).unwrap_or_default();
+                    kernels = if others.is_empty() { kernels } else { others };
                 }
+                self.own_params(&launcher, &kernels, &mut args);
                 if contradicts(&[&returned.when]) {
                     continue;
                 }
@@ -452,6 +446,40 @@ impl Run<'_, '_> {
         }
         self.launches.sort();
         self.launches.dedup();
+    }
+
+    /// The function's own parameters become the kernel's parameters of fitting names that the dict leaves out.
+    fn own_params(&self, launcher: &Launcher, kernels: &[FunctionRef], args: &mut Arguments) {
+        let resolver = self.host.resolver;
+        let plain = ["{}".to_owned()];
+        let patterns = if launcher.names.is_empty() {
+            &plain[..]
+        } else {
+            &launcher.names[..]
+        };
+        let takes = |name: &str| {
+            kernels
+                .iter()
+                .any(|k| resolver.function(*k).params.iter().any(|p| resolver.text(k.file, p.name) == name))
+        };
+        for (i, param) in self.function.params.iter().enumerate() {
+            let own = self.text(param.name);
+            let fitting = patterns
+                .iter()
+                .map(|p| p.replace("{upper}", &own.to_uppercase()).replace("{}", own))
+                .find(|n| takes(n));
+            let Some(name) = fitting else { continue };
+            if args.keyword.iter().any(|(k, _)| **k == *name) {
+                continue;
+            }
+            let value = self.body.iter().find(|(_, v)| v.op == Op::Param(i as u16)).map(|(id, _)| id);
+            let passed = Passed {
+                abs: Abs::of(Root::Param(i as u16)),
+                value,
+                span: param.name_span,
+            };
+            args.keyword.push((name.into(), passed));
+        }
     }
 
     fn launcher_decorators(&self) -> Vec<(Launcher, Vec<FunctionRef>, Span)> {

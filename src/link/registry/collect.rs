@@ -98,8 +98,14 @@ fn scan_file(resolver: &Resolver<'_>, registry: &Registry, lasts: &FxHashSet<Str
                 continue;
             }
             let dotted = resolver.dotted(at, call.callee);
-            if let Some(registrar) = dotted.iter().find_map(|name| registry.registrar(name)) {
-                found.extend(read(resolver, registrar, at, value, call_id, call));
+            let rows: Vec<&Registrar> = dotted
+                .iter()
+                .find(|n| registry.is_registrar(n))
+                .map(|n| registry.registrars(n).collect())
+                .unwrap_or_default();
+            if !rows.is_empty() {
+                let fitting = rows.iter().find(|r| fits(resolver, &r.row, at, call)).or(rows.first());
+                found.extend(fitting.and_then(|r| read(resolver, r, at, value, call_id, call)));
             } else if let Some(extension) = of_op_object(resolver, registry, at, call) {
                 found.extend(read(resolver, &extension, at, value, call_id, call));
             }
@@ -113,6 +119,21 @@ fn is_renamed_import(facts: &Facts, name: crate::facts::Name, lasts: &FxHashSet<
         .imports
         .iter()
         .any(|i| i.bound == name && i.member.is_some_and(|m| m != name && lasts.contains(facts.name(m))))
+}
+
+/// Whether the arguments of a call are those of a row: its name is a text where the row has the name, and no `Library` object.
+fn fits(resolver: &Resolver<'_>, row: &Register, at: FunctionRef, call: &Call) -> bool {
+    let facts = resolver.facts(at.file);
+    let is_text = |v: ValueId| resolver.texts(ValueRef { at, value: v }).is_some();
+    let library_first = row.library.arg == Some(0);
+    match call.args.first().filter(|a| a.kind == ArgKind::Positional) {
+        Some(first) if library_first => !is_text(first.value),
+        Some(first) if row.op.arg == Some(0) => {
+            is_text(first.value) || param_of(resolver, Some(ValueRef { at, value: first.value })).is_some()
+        }
+        Some(_) => true,
+        None => row.op.keyword.is_none() || argument(facts, call, &row.op).is_some(),
+    }
 }
 
 /// `@f.register_fake` where `f` is a function that `custom_op` decorates.
@@ -191,7 +212,9 @@ fn read(resolver: &Resolver<'_>, registrar: &Registrar, at: FunctionRef, value: 
         library,
         schema: arg(&row.schema).and_then(|v| resolver.texts(v)?.into_iter().next()),
         place,
-        key: arg(&row.dispatch_key).and_then(|v| resolver.texts(v)?.into_iter().next()),
+        key: arg(&row.dispatch_key)
+            .and_then(|v| resolver.texts(v)?.into_iter().next())
+            .or_else(|| row.default_key.clone()),
     };
     if row.role == Role::Define {
         read_definition(resolver, &mut found);
@@ -277,7 +300,9 @@ fn read_definition(resolver: &Resolver<'_>, found: &mut Found) {
         found.name_value = parts.first().map(|&value| ValueRef { at: text.at, value });
         return;
     }
-    found.schema = resolver.texts(text).and_then(|t| t.into_iter().next());
+    if found.schema.is_none() {
+        found.schema = resolver.texts(text).and_then(|t| t.into_iter().next());
+    }
 }
 
 /// Works the op's full names out.
@@ -286,7 +311,17 @@ fn name(resolver: &Resolver<'_>, found: &mut Found, bare: bool) {
         Some(v) => resolver.texts(v).unwrap_or_default(),
         None if bare || found.registrar.row.op == Argument::default() || found.registrar.row.form != Form::Call => {
             function_of(resolver, found.implementation)
-                .map(|f| vec![resolver.text(f.file, resolver.function(f).name).to_owned()])
+                .map(|f| resolver.text(f.file, resolver.function(f).name))
+                .map(|n| {
+                    found
+                        .registrar
+                        .row
+                        .strip_prefix
+                        .as_deref()
+                        .and_then(|p| n.strip_prefix(p))
+                        .unwrap_or(n)
+                })
+                .map(|n| vec![n.to_owned()])
                 .unwrap_or_default()
         }
         None => Vec::new(),
@@ -413,7 +448,12 @@ fn assemble(resolver: &Resolver<'_>, found: Vec<Found>) -> Vec<Op> {
 
 fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
     let row = &f.registrar.row;
-    let implementation = function_of(resolver, f.implementation);
+    // What a native registrar decorates is never run.
+    let implementation = if row.native {
+        None
+    } else {
+        function_of(resolver, f.implementation)
+    };
     let text = |v: ValueRef| {
         resolver.files[v.at.file.index()]
             .source

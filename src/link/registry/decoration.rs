@@ -35,7 +35,7 @@ pub(super) fn of_decorator(registry: &Registry, resolver: &Resolver<'_>, at: Fun
                 let name = resolver.qualified(f);
                 match registry.decorator(&name) {
                     Some(does) => does,
-                    None if registry.registrar(&name).is_some() || registry.launcher_named(&name, true).is_some() => Decorates::Transparent,
+                    None if registry.is_registrar(&name) || registry.launcher_named(&name, true).is_some() => Decorates::Transparent,
                     None => of_project(resolver, f, called),
                 }
             }
@@ -60,7 +60,7 @@ fn of_external(registry: &Registry, name: &str) -> Decorates {
     if let Some(does) = registry.decorator(name) {
         return does;
     }
-    if registry.registrar(name).is_some() || registry.launcher_named(name, true).is_some() {
+    if registry.is_registrar(name) || registry.launcher_named(name, true).is_some() {
         return Decorates::Transparent;
     }
     let top = name.split('.').next().unwrap_or(name);
