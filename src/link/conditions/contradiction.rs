@@ -3,7 +3,7 @@
 use super::{Condition, Literal, Term};
 
 /// Alternatives tried before giving up.
-const MOST_SPLITS: u32 = 64;
+const MOST_SPLITS: u32 = 16;
 
 /// Whether the conditions surely cannot all be true at once. `Unknown` parts are taken as true: they never exclude.
 pub(crate) fn contradicts(conditions: &[&Condition]) -> bool {

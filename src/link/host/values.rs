@@ -32,7 +32,7 @@ pub(crate) enum Key {
 }
 
 /// Conditions of aliases and effects with more parts than this are given up.
-pub(super) const MOST_PARTS: usize = 24;
+pub(super) const MOST_PARTS: usize = 12;
 /// A value that may share more pieces of memory than this is described in short.
 const MOST_ALIASES: usize = 32;
 /// Paths through objects have at most this many parts; what lies deeper is the last part's.
