@@ -36,6 +36,8 @@ pub(super) struct Run<'h, 'a> {
     pub(super) runs_params: bool,
     frees: FxHashMap<Name, Abs>,
     guards: FxHashMap<GuardId, Condition>,
+    /// Hashes of expressions, each computed once.
+    fingerprints: std::cell::RefCell<FxHashMap<ValueId, u64>>,
 }
 
 /// Runs a body.
@@ -62,6 +64,7 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
         runs_params: false,
         frees: FxHashMap::default(),
         guards: FxHashMap::default(),
+        fingerprints: std::cell::RefCell::default(),
     };
     for pass in 0..MAX_PASSES {
         run.changed = false;
@@ -381,57 +384,45 @@ impl Run<'_, '_> {
                 if !abs.aliases.is_empty() && abs.aliases.iter().all(|a| a.known && matches!(a.root, Root::Fresh(..))) {
                     return Binding::NotNone;
                 }
-                let mut hasher = FxHasher::default();
-                self.fingerprint(v, 12, &mut hasher);
-                Binding::Term(Term::Value(hasher.finish()))
+                Binding::Term(Term::Value(self.fingerprint(v, 40)))
             }
         }
     }
 
-    /// Feeds an expression to a hash: equal expressions over equal inputs feed the same.
-    fn fingerprint(&self, v: ValueId, depth: u32, hasher: &mut FxHasher) {
-        let Some(depth) = depth.checked_sub(1) else { return v.hash(hasher) };
+    /// A hash of an expression: equal expressions over equal inputs have the same.
+    fn fingerprint(&self, v: ValueId, depth: u32) -> u64 {
+        if let Some(&known) = self.fingerprints.borrow().get(&v) {
+            return known;
+        }
+        let mut hasher = FxHasher::default();
+        let Some(depth) = depth.checked_sub(1) else {
+            (9u8, v).hash(&mut hasher);
+            return hasher.finish();
+        };
         let op = self.body.op(v);
-        let mut each = |parts: &[ValueId]| parts.iter().for_each(|&p| self.fingerprint(p, depth, hasher));
+        let each = |parts: &[ValueId]| parts.iter().map(|&p| self.fingerprint(p, depth)).collect::<Vec<u64>>();
         match op {
-            Op::Param(_) | Op::Const(_) | Op::Free(_) => {
-                1u8.hash(hasher);
-                format!("{op:?}").hash(hasher);
-            }
-            Op::Attr(object, name) => {
-                each(&[object]);
-                (2u8, name).hash(hasher);
-            }
-            Op::Index(a, b) => {
-                each(&[a, b]);
-                3u8.hash(hasher);
-            }
-            Op::Unary(u, a) => {
-                each(&[a]);
-                (4u8, u).hash(hasher);
-            }
-            Op::Binary(b, x, y) => {
-                each(&[x, y]);
-                (5u8, b).hash(hasher);
-            }
-            Op::Compare(c, x, y) => {
-                each(&[x, y]);
-                (6u8, c).hash(hasher);
-            }
-            Op::And(items) | Op::Or(items) | Op::Tuple(items) => {
-                each(self.body.items(items));
-                (7u8, std::mem::discriminant(&op)).hash(hasher);
-            }
+            Op::Param(i) => (1u8, i).hash(&mut hasher),
+            Op::Const(c) => (2u8, c).hash(&mut hasher),
+            Op::Free(name) => (3u8, name).hash(&mut hasher),
+            Op::Attr(object, name) => (4u8, name, each(&[object])).hash(&mut hasher),
+            Op::Index(a, b) => (5u8, each(&[a, b])).hash(&mut hasher),
+            Op::Unary(u, a) => (6u8, u, each(&[a])).hash(&mut hasher),
+            Op::Binary(b, x, y) => (7u8, b, each(&[x, y])).hash(&mut hasher),
+            Op::Compare(c, x, y) => (8u8, c, each(&[x, y])).hash(&mut hasher),
+            Op::And(items) => (10u8, each(self.body.items(items))).hash(&mut hasher),
+            Op::Or(items) => (11u8, each(self.body.items(items))).hash(&mut hasher),
+            Op::Tuple(items) => (12u8, each(self.body.items(items))).hash(&mut hasher),
             Op::Call(call) if self.is_steady(self.body.call(call).callee) => {
                 let call = self.body.call(call);
-                each(&[call.callee]);
-                for arg in &call.args {
-                    self.fingerprint(arg.value, depth, hasher);
-                }
-                8u8.hash(hasher);
+                let args: Vec<ValueId> = call.args.iter().map(|a| a.value).collect();
+                (13u8, each(&[call.callee]), each(&args)).hash(&mut hasher);
             }
-            _ => (9u8, v).hash(hasher),
+            _ => (9u8, v).hash(&mut hasher),
         }
+        let hash = hasher.finish();
+        self.fingerprints.borrow_mut().insert(v, hash);
+        hash
     }
 
     /// Whether two calls of this callee with the same arguments give the same answer.
