@@ -92,6 +92,8 @@ pub(crate) struct Context {
 
 /// Calls are followed this deep; what lies below is unknown.
 const MAX_CALL_DEPTH: usize = 12;
+/// Contexts inside contexts, at most.
+const MAX_CONTEXTS: usize = 3;
 /// Bodies with more values than this are not run: their parameters are unknown.
 const MAX_VALUES: usize = 60_000;
 
@@ -169,6 +171,11 @@ impl<'a> Host<'a> {
                 }
             });
             return Some(summary);
+        }
+        // A function that is running already is not run in another context: each round could make a new one.
+        let nested = |r: &Vec<Running>| r.iter().filter(|r| r.key.1 != Context::default()).count() >= MAX_CONTEXTS || r.iter().any(|r| r.key.0 == key.0);
+        if key.1 != Context::default() && RUNNING.with_borrow(nested) {
+            return None;
         }
         let depth = RUNNING.with_borrow(Vec::len);
         if depth >= MAX_CALL_DEPTH {
