@@ -586,22 +586,45 @@ impl Run<'_, '_> {
 
     /// Copies the entries of dicts into another.
     pub(super) fn spread(&mut self, into: &Root, from: &Abs) {
+        for (key, value) in self.entries(from) {
+            self.store(into.clone(), key, value);
+        }
+    }
+
+    /// What was put in view into the containers that a value may be, by key.
+    pub(super) fn entries(&self, from: &Abs) -> Vec<(Key, Abs)> {
+        let mut entries: std::collections::BTreeMap<Key, Abs> = std::collections::BTreeMap::new();
         for alias in &from.aliases {
-            for key in self.heap_keys.get(&alias.root).cloned().unwrap_or_default() {
-                if let Some(value) = self.load(&alias.root, &key) {
-                    self.store(into.clone(), key, value);
+            match self.heap_keys.get(&alias.root) {
+                Some(keys) => {
+                    for key in keys {
+                        if let Some(value) = self.heap.get(&(alias.root.clone(), key.clone())) {
+                            entries.entry(key.clone()).or_default().add_all(value);
+                        }
+                    }
                 }
+                None if alias.root.is_argument() || matches!(alias.root, Root::State(_)) => {
+                    entries.entry(Key::Any).or_default().add(alias.clone());
+                }
+                None => {}
             }
-            if matches!(alias.root, Root::Param(_) | Root::State(_) | Root::Capture(_)) && !self.heap_keys.contains_key(&alias.root) {
-                self.store(
-                    into.clone(),
-                    Key::Any,
-                    Abs {
-                        aliases: vec![alias.clone()],
-                        ..Abs::default()
-                    },
-                );
-            }
+        }
+        entries.into_iter().collect()
+    }
+
+    /// The containers among the memory that a value may be: what is put into the value goes there. Without one, all of it.
+    pub(super) fn container_roots(&self, abs: &Abs) -> Vec<Root> {
+        let containers: Vec<Root> = abs
+            .aliases
+            .iter()
+            .map(|a| &a.root)
+            .filter(|r| self.is_container(r))
+            .cloned()
+            .collect();
+        if containers.is_empty() {
+            abs.aliases.iter().map(|a| a.root.clone()).collect()
+        } else {
+            containers
         }
     }
 

@@ -934,21 +934,22 @@ impl Run<'_, '_> {
         match name {
             "append" | "add" | "insert" | "extend" | "update" | "setdefault" => {
                 let mut value = self.everything(args);
+                let roots = self.container_roots(abs);
+                let mut entries = Vec::new();
                 if name == "extend" || name == "update" {
                     value = self.element(&value, &Key::Any);
-                    for (key, passed) in &args.keyword {
-                        for alias in &abs.aliases {
-                            self.store(alias.root.clone(), Key::Name(key.clone()), passed.abs.clone());
-                        }
-                    }
-                    if let Some(from) = first {
-                        for alias in abs.aliases.clone() {
-                            self.spread(&alias.root, &from.abs);
-                        }
-                    }
+                    entries.extend(
+                        args.keyword
+                            .iter()
+                            .map(|(key, passed)| (Key::Name(key.clone()), passed.abs.clone())),
+                    );
+                    entries.extend(first.map(|from| self.entries(&from.abs)).unwrap_or_default());
                 }
-                for alias in abs.aliases.clone() {
-                    self.store(alias.root, Key::Any, value.clone());
+                entries.push((Key::Any, value.clone()));
+                for root in &roots {
+                    for (key, value) in &entries {
+                        self.store(root.clone(), key.clone(), value.clone());
+                    }
                 }
                 if name == "setdefault" { value } else { Abs::default() }
             }

@@ -173,7 +173,9 @@ impl<'a> Host<'a> {
             return Some(summary);
         }
         // A function that is running already is not run in another context: each round could make a new one.
-        let nested = |r: &Vec<Running>| r.iter().filter(|r| r.key.1 != Context::default()).count() >= MAX_CONTEXTS || r.iter().any(|r| r.key.0 == key.0);
+        let nested = |r: &Vec<Running>| {
+            r.iter().filter(|r| r.key.1 != Context::default()).count() >= MAX_CONTEXTS || r.iter().any(|r| r.key.0 == key.0)
+        };
         if key.1 != Context::default() && RUNNING.with_borrow(nested) {
             return None;
         }

@@ -111,8 +111,9 @@ impl Abs {
     /// Adds an alias; of one root and kind the conditions join.
     pub(crate) fn add(&mut self, alias: Alias) {
         self.none = false;
-        let same = |a: &Alias| a.root == alias.root && a.known == alias.known && a.maybe.is_some() == alias.maybe.is_some();
-        if let Some(old) = self.aliases.iter_mut().find(|a| same(a)) {
+        let key = |a: &Alias| (a.known, a.maybe.is_some());
+        let at = self.aliases.partition_point(|a| (&a.root, key(a)) < (&alias.root, key(&alias)));
+        if let Some(old) = self.aliases.get_mut(at).filter(|a| a.root == alias.root && key(a) == key(&alias)) {
             if old.when != alias.when {
                 old.when = old.when.clone().or(alias.when).at_most(MOST_PARTS);
             }
@@ -126,7 +127,6 @@ impl Abs {
                 Root::Fresh(..) | Root::Param(_) | Root::Part(..) | Root::Capture(_) => {}
             }
         }
-        let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&alias.root, alias.known));
         self.aliases.insert(at, alias);
     }
 
@@ -141,15 +141,25 @@ impl Abs {
                 when: Condition::True,
                 ..alias
             };
-            let at = self.aliases.partition_point(|a| (&a.root, a.known) <= (&short.root, short.known));
-            self.aliases.insert(at, short);
+            self.aliases.push(short);
+            self.sort();
         }
+    }
+
+    fn sort(&mut self) {
+        self.aliases
+            .sort_by(|a, b| (&a.root, a.known, a.maybe.is_some()).cmp(&(&b.root, b.known, b.maybe.is_some())));
     }
 
     /// Adds all that another value may share.
     pub(crate) fn add_all(&mut self, other: &Abs) {
-        for alias in &other.aliases {
-            self.add(alias.clone());
+        if self.aliases.is_empty() && !other.aliases.is_empty() {
+            self.none = false;
+            self.aliases.clone_from(&other.aliases);
+        } else {
+            for alias in &other.aliases {
+                self.add(alias.clone());
+            }
         }
         self.add_pointees(other);
     }
@@ -218,6 +228,7 @@ impl Abs {
             alias.maybe.get_or_insert(place);
         }
         self.parts = None;
+        self.sort();
         self
     }
 
@@ -227,6 +238,7 @@ impl Abs {
             alias.known = false;
         }
         self.parts = None;
+        self.sort();
         self
     }
 
