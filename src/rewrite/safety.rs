@@ -361,12 +361,20 @@ impl<'a> Loading<'a> {
         }
     }
 
-    /// Whether importing module `target` at the top of `from` closes a circle of imports that is not there yet.
+    /// Whether what the registrar's module loads leads back to `from`: then `from` may be run while that is half loaded,
+    /// and the registration, which runs with it, would fail. A circle that is there already is as bad as a new one.
     pub(super) fn closes_cycle(&self, from: FileId, target: &str) -> bool {
-        let Some(&start) = self.program.modules.get(target) else {
-            return false;
-        };
-        start == from || (self.reached(start).contains(&from) && !loads(self.program, from).contains(&start))
+        let own = &self.program.file(from).module;
+        let mut at = Some(target);
+        while let Some(module) = at {
+            let parent_of_own = *own == module || own.starts_with(&format!("{module}."));
+            let start = self.program.modules.get(module).filter(|_| !parent_of_own);
+            if module == own || start.is_some_and(|&start| self.reached(start).contains(&from)) {
+                return true;
+            }
+            at = module.rsplit_once('.').map(|(parent, _)| parent);
+        }
+        false
     }
 
     /// All modules that importing `start` loads.

@@ -383,7 +383,8 @@ fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], split: &mut Sp
     for &param in absent {
         let at = allocation(scope, param)?;
         end = end.max(at + 1);
-        split.edits.push(remove_below(scope, &body.statements[body.top[at].index()]));
+        let edit = remove_below(scope, &body.statements[body.top[at].index()], &split.edits);
+        split.edits.push(edit);
         require(scope, param, split)?;
     }
     let refused = || {
@@ -439,11 +440,15 @@ fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
 }
 
 /// Removes a statement with its lines, the comment above it and the blank lines behind it.
-fn remove_below(scope: &Scope, statement: &Statement) -> Edit {
+fn remove_below(scope: &Scope, statement: &Statement, removed: &[Edit]) -> Edit {
     let source = scope.source();
     let start = comment_above(source, source.line_start(statement.span.start));
+    let above = removed
+        .iter()
+        .find(|e| e.content.is_empty() && e.span.end == start)
+        .map_or(start, |e| e.span.start);
     let mut end = source.line_end(statement.span.end);
-    let blank_above = start == 0 || source.slice(Span::new(source.line_start(start - 1), start)).trim().is_empty();
+    let blank_above = above == 0 || source.slice(Span::new(source.line_start(above - 1), above)).trim().is_empty();
     while blank_above && (end as usize) < source.text.len() {
         let next = source.line_end(end);
         if !source.slice(Span::new(end, next)).trim().is_empty() || next == end {
