@@ -12,8 +12,6 @@ mod signature;
 mod slice;
 mod split;
 mod styles;
-#[cfg(test)]
-mod tests;
 
 use crate::facts::{CallId, Op, ValueId};
 use crate::finding::{Fix, Safety};

@@ -179,8 +179,9 @@ pub(super) fn plain_header(scope: &Scope, name: &str, returns: Option<&str>, cha
     let arrow = returns.map_or(String::new(), |r| format!(" -> {r}"));
     let written = scope.text(function.header);
     if !written.contains('#') {
-        let before = edited(scope, Span::new(function.header.start, function.params_span.end), changes);
-        let line = before.replacen(scope.name(function.name), name, 1) + &arrow + ":";
+        let mut changes = changes.to_vec();
+        changes.push(Edit::replace(function.name_span, name));
+        let line = edited(scope, Span::new(function.header.start, function.params_span.end), &changes) + &arrow + ":";
         if line.contains('\n') || indent.len() + line.chars().count() <= WIDTH || function.params.is_empty() {
             return line;
         }

@@ -1,0 +1,327 @@
+//! What fixes write: whole files in each style, and what keeps a fix from being written.
+//!
+//! `INSTA_UPDATE=always` rewrites the snapshots.
+
+#[path = "support/project.rs"]
+mod project;
+
+use opwright::finding::{Finding, Safety};
+use opwright::fix::diff::unified;
+use project::TestProject;
+
+const KERNEL: &str = r#"import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _copy_kernel(src, dst, n, factor, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(dst + i, tl.load(src + i, mask=i < n) * factor, mask=i < n)
+"#;
+
+/// Launchers of every kind that can be an op as they stand, or by splitting.
+const LAUNCHERS: &str = r#"
+
+# Clips softly.
+@torch.no_grad()
+def soft_clip(
+    signal: torch.Tensor,  # any shape
+    limit: float = 3.0,
+) -> torch.Tensor:
+    """Clip.
+
+    Softly.
+    """
+
+    # The output.
+    result = torch.empty_like(signal)
+    count = signal.numel()
+    if count == 0:
+        return result
+    with torch.cuda.device(signal.device):
+        _copy_kernel[(triton.cdiv(count, 256),)](signal, result, count, limit, B=256)
+    return result  # done
+
+
+@torch.no_grad()
+def pair(x: torch.Tensor, rows: int, *, wide: bool = False):
+    M, N = x.shape
+    assert M == rows
+    if wide:
+        N = N * 2
+        grid = (M, 2)
+    else:
+        grid = (M,)
+    first = x.new_empty(M, N)
+    second = torch.zeros((M,), dtype=torch.float32, device=x.device)
+    _copy_kernel[grid](x, first, M, 1, B=16)
+    _copy_kernel[grid](x, second, M, 2, B=16)
+    return first, second
+
+
+@torch.no_grad()
+def into(x: torch.Tensor, eps: float = 1e-6, out: torch.Tensor | None = None, *, scale: float = 1.0) -> torch.Tensor:
+    """Writes to `out`, or to new memory."""
+    n = x.numel()
+
+    # Nobody gave one.
+    if out is None:
+        out = torch.empty(n, dtype=x.dtype, device=x.device)  # flat
+
+    _copy_kernel[(1,)](x, out, n, eps * scale, B=16)
+    return out
+
+
+@torch.no_grad()
+def rotate_(heads: torch.Tensor, phase: torch.Tensor) -> torch.Tensor:
+    flat = heads.view(-1, heads.shape[-1])
+    _copy_kernel[(flat.shape[0],)](phase, flat, 1, 1, B=16)
+    return flat.view(heads.shape[0], -1)
+
+
+@torch.no_grad()
+def fill(x: torch.Tensor, value: float) -> None:
+    if x.numel() > 0:
+        _copy_kernel[(1,)](x, x, 1, value, B=16)
+"#;
+
+fn read(files: &[(&str, &str)], settings: &str) -> TestProject {
+    TestProject::of(files.iter().copied(), Some(settings))
+}
+
+/// The diffs of `--fix`; fixing again must change nothing.
+fn diffs(files: &[(&str, &str)], settings: &str) -> String {
+    let project = read(files, settings);
+    let before = project.files();
+    let fixed = project.fix(project.files(), false);
+    assert!(fixed.stable && fixed.undone.is_empty());
+    let again = project.fix(project.files_after(&fixed), false);
+    assert!(again.texts.is_empty(), "a second run changes more");
+    let texts = fixed.texts.iter();
+    texts
+        .map(|(id, after)| unified(&after.path, &before[id.index()].source.text, &after.text))
+        .collect()
+}
+
+/// The finding about a function.
+fn finding(files: &[(&str, &str)], settings: &str, name: &str) -> Finding {
+    let checked = read(files, settings).check();
+    let of = |f: &&Finding| f.message.starts_with(&format!("`{name}`")) && f.fix.is_some();
+    checked
+        .findings
+        .iter()
+        .find(of)
+        .unwrap_or_else(|| panic!("no finding about `{name}`"))
+        .clone()
+}
+
+/// Safety and reasons of the fix of the function `f`, written below the kernel.
+fn outcome(function: &str, settings: &str) -> (Safety, Vec<String>) {
+    let text = format!("{KERNEL}\n\n{function}");
+    let fix = finding(&[("ops/f.py", &text)], settings, "f").fix.expect("the finding has a fix");
+    (fix.safety, fix.reasons)
+}
+
+fn blocked(function: &str, reason: &str) {
+    let (safety, reasons) = outcome(function, "");
+    assert_eq!(safety, Safety::Shown, "{function}");
+    assert!(
+        reasons.iter().any(|r| r.contains(reason)),
+        "{reason:?} is not among {reasons:#?}\n{function}"
+    );
+}
+
+#[test]
+fn each_style_writes_what_its_users_write() {
+    for style in ["custom-op", "library", "vllm", "sglang"] {
+        let text = format!("{KERNEL}{LAUNCHERS}");
+        let diff = diffs(&[("ops/kernels.py", &text)], &format!("style = \"{style}\"\n"));
+        insta::assert_snapshot!(style, diff);
+    }
+}
+
+#[test]
+fn line_ends_are_kept() {
+    let text = format!("{KERNEL}{LAUNCHERS}").replace('\n', "\r\n");
+    let project = read(&[("ops/kernels.py", &text)], "");
+    let fixed = project.fix(project.files(), false);
+    let (_, after) = fixed.texts.iter().next().expect("the file is fixed");
+    assert_eq!(after.text.matches('\n').count(), after.text.matches("\r\n").count());
+}
+
+#[test]
+fn copies_of_a_launcher_get_names_of_their_own() {
+    let text = format!("{KERNEL}\n\ndef f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n");
+    let files = [("ops/amd/norm.py", text.as_str()), ("ops/nvidia/norm.py", text.as_str())];
+    let diff = diffs(&files, "");
+    assert!(
+        diff.contains("torch.ops.ops.amd_f(x)") && diff.contains("torch.ops.ops.nvidia_f(x)"),
+        "{diff}"
+    );
+}
+
+#[test]
+fn a_name_that_an_op_has_is_not_taken_again() {
+    let other = "import torch\n\n\n@torch.library.custom_op(\"ops::f\", mutates_args=())\ndef g(x: torch.Tensor) -> torch.Tensor:\n    return x.clone()\n";
+    let text = format!("{KERNEL}\n\ndef f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n");
+    let diff = diffs(&[("ops/f.py", &text), ("ops/g.py", other)], "");
+    assert!(diff.contains("torch.ops.ops.ops_f(x)"), "{diff}");
+}
+
+#[test]
+fn gradients_decide_between_custom_op_and_library() {
+    let function = "def f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n";
+    let custom = outcome(function, "style = \"custom-op\"\n");
+    assert_eq!(custom.0, Safety::Unsafe, "{custom:?}");
+    assert!(custom.1.iter().any(|r| r.contains("gradients")) && custom.1.iter().any(|r| r.contains("version counters")));
+    assert_eq!(
+        outcome(function, "style = \"custom-op\"\ninference-only = [\"ops\"]\n").0,
+        Safety::Safe
+    );
+    assert_eq!(outcome(function, "style = \"library\"\n").0, Safety::Safe);
+    assert_eq!(outcome(function, "").0, Safety::Safe);
+}
+
+#[test]
+fn a_call_that_contradicts_an_annotation_makes_a_fix_unsafe() {
+    let function = "def f(x: torch.Tensor, n: int) -> None:\n    _copy_kernel[(1,)](x, x, n, 1, B=16)\n\n\ndef g(x: torch.Tensor):\n    f(x, x.numel() / 2)\n";
+    let (safety, reasons) = outcome(function, "");
+    assert_eq!(safety, Safety::Unsafe);
+    assert!(reasons[0].contains("`n` is given a float"), "{reasons:?}");
+}
+
+#[test]
+fn what_no_schema_can_say_blocks_a_fix() {
+    blocked("def f(x, n):\n    _copy_kernel[(1,)](x, x, n, 1, B=16)\n", "`x`");
+    blocked(
+        "def f(x: torch.Tensor, n: int = None) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n",
+        "its default is None",
+    );
+    blocked(
+        "async def f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n",
+        "coroutine",
+    );
+    blocked(
+        "if triton:\n    def f(x: torch.Tensor) -> None:\n        _copy_kernel[(1,)](x, x, 1, 1, B=16)\nelse:\n    def f(x: torch.Tensor) -> None:\n        pass\n",
+        "bound more than once",
+    );
+    blocked(
+        "def f(x: torch.Tensor) -> None:\n    y = torch.empty_like(x)\n    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n",
+        "dropped by the compiler",
+    );
+}
+
+#[test]
+fn results_that_an_op_cannot_return_block_a_fix() {
+    let launch = "    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n";
+    let fresh = "    y = torch.empty_like(x)\n";
+    blocked(
+        &format!("def f(x: torch.Tensor, both: bool):\n{fresh}{launch}    if both:\n        return y, x.clone()\n    return y\n"),
+        "results on one path",
+    );
+    blocked(
+        &format!("def f(x: torch.Tensor, both: bool):\n{fresh}{launch}    return (y, x.clone()) if both else y\n"),
+        "",
+    );
+    blocked(
+        &format!("def f(x: torch.Tensor, on: bool):\n{fresh}{launch}    z = x.clone() if on else None\n    return y, z\n"),
+        "None on a path",
+    );
+    blocked(
+        &format!("def f(x: torch.Tensor):\n{fresh}{launch}    return y[:1], y[1:]\n"),
+        "share memory",
+    );
+}
+
+#[test]
+fn a_fake_reads_no_values() {
+    let launch = "    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n    return y\n";
+    blocked(
+        &format!("def f(x: torch.Tensor) -> torch.Tensor:\n    y = torch.empty(int(x.sum().item()), device=x.device)\n{launch}"),
+        "depends on the values of `x.sum()`",
+    );
+    blocked(
+        &format!("def f(x: torch.Tensor) -> torch.Tensor:\n    y = torch.empty(3 if x.max() > 0 else 4, device=x.device)\n{launch}"),
+        "depends on the values",
+    );
+    blocked(
+        &format!("def f(x: torch.Tensor) -> torch.Tensor:\n    y = torch.empty_like(x[x > 0])\n{launch}"),
+        "depends on the values of `x > 0`",
+    );
+}
+
+#[test]
+fn one_device_styles_take_no_branch_for_another() {
+    let cpu = "def f(x: torch.Tensor) -> None:\n    if not x.is_cuda:\n        x.zero_()\n        return\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n";
+    let (safety, reasons) = outcome(cpu, "style = \"vllm\"\ninference-only = [\"ops\"]\n");
+    assert_eq!(safety, Safety::Shown);
+    assert!(reasons[0].contains("`x.is_cuda`"), "{reasons:?}");
+    assert_eq!(outcome(cpu, "").0, Safety::Safe);
+    let absent = "def f(x: torch.Tensor | None = None) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n";
+    let (_, reasons) = outcome(absent, "style = \"vllm\"\ninference-only = [\"ops\"]\n");
+    assert!(reasons.iter().any(|r| r.contains("no tensor argument")), "{reasons:?}");
+}
+
+#[test]
+fn a_circle_of_imports_blocks_a_fix() {
+    let text = format!("{KERNEL}\n\ndef f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n");
+    let helper = "import vllm.ops\n\n\ndef direct_register_custom_op(op_name, op_func, mutates_args=None, fake_impl=None):\n    pass\n";
+    let files = [
+        ("vllm/__init__.py", ""),
+        ("vllm/ops.py", text.as_str()),
+        ("vllm/utils/__init__.py", ""),
+        ("vllm/utils/torch_utils.py", helper),
+    ];
+    let fix = finding(&files, "", "f").fix.expect("the finding has a fix");
+    assert_eq!(fix.safety, Safety::Shown);
+    assert!(fix.reasons.iter().any(|r| r.contains("circle of imports")), "{:?}", fix.reasons);
+}
+
+#[test]
+fn vendored_code_is_shown_and_not_changed() {
+    let text = format!("{KERNEL}\n\ndef f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n");
+    let files = [("ops/third_party/f.py", text.as_str())];
+    let fix = finding(&files, "", "f").fix.expect("the finding has a fix");
+    assert!(fix.safety == Safety::Shown && !fix.edits.is_empty());
+    assert!(diffs(&files, "").is_empty());
+}
+
+#[test]
+fn imports_go_where_the_file_keeps_its_own() {
+    let launcher = "\n\ndef f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n";
+    let helper = "def direct_register_custom_op(op_name, op_func, mutates_args=None, fake_impl=None):\n    pass\n";
+    let with = |import: &str| {
+        let text = format!(
+            "{}{launcher}",
+            KERNEL.replace(
+                "import triton.language as tl\n",
+                &format!("import triton.language as tl\n\n{import}")
+            )
+        );
+        let files = [
+            ("vllm/__init__.py", ""),
+            ("vllm/ops.py", text.as_str()),
+            ("vllm/utils/__init__.py", ""),
+            ("vllm/utils/torch_utils.py", helper),
+        ];
+        diffs(&files, "")
+    };
+    let sorted = with("from vllm.platforms import a\nfrom vllm.v1 import b\n");
+    assert!(
+        sorted.contains(
+            " from vllm.platforms import a\n+from vllm.utils.torch_utils import direct_register_custom_op\n from vllm.v1 import b\n"
+        ),
+        "{sorted}"
+    );
+    let merged = with("from vllm.utils.torch_utils import aux_stream, weak_ref\n");
+    assert!(
+        merged.contains("+from vllm.utils.torch_utils import aux_stream, direct_register_custom_op, weak_ref\n"),
+        "{merged}"
+    );
+    let lines = with("from vllm.utils.torch_utils import (\n    aux_stream,\n    weak_ref,\n)\n");
+    assert!(
+        lines.contains("     aux_stream,\n+    direct_register_custom_op,\n     weak_ref,\n"),
+        "{lines}"
+    );
+}
