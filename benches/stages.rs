@@ -9,7 +9,7 @@ use opwright::project::config::RuleNames;
 use opwright::project::{self, Project, Request};
 use ruff_python_parser::parse_module;
 use std::cell::RefCell;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// One named time after another.
@@ -45,7 +45,7 @@ fn main() {
         return;
     };
     let runs = args.get(1).and_then(|text| text.parse().ok()).unwrap_or(5);
-    let all: Vec<Vec<(&'static str, Duration)>> = (0..runs).map(|_| once(&PathBuf::from(path))).collect();
+    let all: Vec<Vec<(&'static str, Duration)>> = (0..runs).map(|_| once(Path::new(path))).collect();
     println!(
         "{:<14} {:>10} {:>10}   ms, {runs} runs, {} threads",
         "stage",
@@ -60,11 +60,11 @@ fn main() {
     }
 }
 
-fn once(path: &PathBuf) -> Vec<(&'static str, Duration)> {
+fn once(path: &Path) -> Vec<(&'static str, Duration)> {
     let times = Times::default();
     times.mark("start");
     let request = Request {
-        paths: vec![path.clone()],
+        paths: vec![path.to_path_buf()],
         ..Request::default()
     };
     let cwd = std::env::current_dir().expect("a working directory");

@@ -1,6 +1,8 @@
 //! The command line as its users meet it: each folder of `tests/cli/` is a project (`in/`), commands (`cmd`), and everything
 //! that they print, exit with and change (`out`). `INSTA_UPDATE=always` writes the `out` files anew.
 
+#![allow(clippy::unwrap_used)] // a panic is a failed test
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;

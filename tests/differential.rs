@@ -14,7 +14,7 @@ fn fixtures() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut files = Vec::new();
     for entry in walkdir::WalkDir::new(root).sort_by_file_name() {
-        let path = entry.unwrap().into_path();
+        let path = entry.expect("the fixtures can be read").into_path();
         if path.extension().is_some_and(|e| e == "py" || e == "pyi")
             && let Ok(text) = std::fs::read_to_string(&path)
         {

@@ -68,7 +68,7 @@ impl Effect {
 
     /// The effect as a signature, as the file has it.
     pub fn text(&self) -> String {
-        let param = |(i, name): (usize, &Box<str>)| {
+        let param = |(i, name): (usize, &str)| {
             let (index, last) = (i as u16, i + 1 == self.params.len());
             let stars = if last && self.keywords {
                 "**"
@@ -85,7 +85,7 @@ impl Effect {
                 mark(&self.calls, "()")
             )
         };
-        let params: Vec<String> = self.params.iter().enumerate().map(param).collect();
+        let params: Vec<String> = self.params.iter().map(|p| &**p).enumerate().map(param).collect();
         let names = |sources: &[u16]| sources.iter().map(|&i| &*self.params[i as usize]).collect::<Vec<_>>().join(", ");
         let result = match &self.result {
             Derived::Value if self.params.is_empty() => return "(…): no address is read, written or handed on".into(),

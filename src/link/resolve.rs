@@ -57,6 +57,12 @@ const MAX_DEPTH: u32 = 24;
 /// A set of meanings, sorted, without duplicates.
 pub(crate) type Entities = Vec<Entity>;
 
+/// What a class's methods assign to each attribute of `self`.
+type Attributes = FxHashMap<Box<str>, Vec<ValueRef>>;
+
+/// Results looked up once, shared between threads.
+type Memo<K, V> = RwLock<FxHashMap<K, Arc<V>>>;
+
 /// Looks names up over all files.
 #[derive(Debug)]
 pub(crate) struct Resolver<'a> {
@@ -64,8 +70,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) modules: &'a Modules,
     /// Name tables by text, made for a file when it is first asked.
     names: Vec<OnceLock<FxHashMap<&'a str, Name>>>,
-    exports: RwLock<FxHashMap<(FileId, Arc<str>), Arc<Entities>>>,
-    attributes: RwLock<FxHashMap<ClassRef, Arc<FxHashMap<Box<str>, Vec<ValueRef>>>>>,
+    exports: Memo<(FileId, Arc<str>), Entities>,
+    attributes: Memo<ClassRef, Attributes>,
 }
 
 impl<'a> Resolver<'a> {
@@ -915,9 +921,4 @@ fn keeps_function(path: &str) -> bool {
                 path.rsplit('.').next(),
                 Some("compile" | "wrap_triton" | "no_grad" | "inference_mode" | "disable")
             )
-}
-
-/// The id of a function's module.
-pub(crate) fn module_of(file: FileId) -> FunctionRef {
-    FunctionRef { file, function: MODULE }
 }

@@ -39,13 +39,6 @@ pub(crate) struct SchemaParam {
     pub(crate) keyword_only: bool,
 }
 
-impl SchemaParam {
-    /// A tensor or a collection of tensors: what may be declared mutated.
-    pub(crate) fn is_tensor(&self) -> bool {
-        self.ty.starts_with("Tensor")
-    }
-}
-
 impl Schema {
     /// The text that `infer_schema` gives with these arguments mutated: `(Tensor(a0!) x, SymInt n) -> ()`.
     pub(crate) fn text(&self, mutates: &[&str]) -> String {
@@ -53,16 +46,9 @@ impl Schema {
     }
 
     /// The text with every tensor mutated: `mutates_args="unknown"`.
-    pub(crate) fn text_all_mutated(&self) -> String {
-        self.text_where(SchemaParam::is_tensor)
-    }
-
-    /// The keyword-only tensors, by index: `custom_op` and `triton_op` refuse them, `define` takes them.
-    pub(crate) fn keyword_only_tensors(&self) -> impl Iterator<Item = u16> {
-        (0u16..)
-            .zip(&self.params)
-            .filter(|(_, p)| p.keyword_only && p.is_tensor())
-            .map(|(i, _)| i)
+    #[cfg(test)]
+    pub(super) fn text_all_mutated(&self) -> String {
+        self.text_where(|param| param.ty.starts_with("Tensor"))
     }
 
     fn text_where(&self, mutated: impl Fn(&SchemaParam) -> bool) -> String {

@@ -7,7 +7,7 @@ use crate::program::{Inline, Launch, Program};
 use crate::rewrite::Rewrite;
 
 /// The rule.
-pub static RULE: Rule = Rule {
+pub(super) static RULE: Rule = Rule {
     name: "inline-launch",
     group: "registration",
     summary: "a launch in a method, closure or module body",

@@ -6,7 +6,7 @@ use crate::program::{Func, Launch, Program, Registration, Write};
 use crate::rewrite::{Assessment, Rewrite};
 
 /// The rule.
-pub static RULE: Rule = Rule {
+pub(super) static RULE: Rule = Rule {
     name: "unregistered-launcher",
     group: "registration",
     summary: "a function launches a kernel outside the dispatcher",

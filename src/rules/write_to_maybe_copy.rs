@@ -8,7 +8,7 @@ use crate::source::Place;
 use std::collections::BTreeMap;
 
 /// The rule.
-pub static RULE: Rule = Rule {
+pub(super) static RULE: Rule = Rule {
     name: "write-to-maybe-copy",
     group: "mutation",
     summary: "a write goes to what may be a copy of an argument",

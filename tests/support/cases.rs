@@ -8,74 +8,72 @@ use std::fs;
 use std::path::Path;
 
 /// A Markdown file with its cases.
-pub struct CaseFile {
-    /// Path relative to the crate, for messages.
-    pub path: String,
+pub(crate) struct CaseFile {
     /// The whole text.
-    pub text: String,
+    pub(crate) text: String,
     /// Its cases, in order.
-    pub cases: Vec<Case>,
+    pub(crate) cases: Vec<Case>,
 }
 
 /// One heading with code.
 #[derive(Default)]
-pub struct Case {
+pub(crate) struct Case {
     /// Headings from the outermost, joined by ` > `.
-    pub title: String,
+    pub(crate) title: String,
     /// The innermost heading.
-    pub heading: String,
+    pub(crate) heading: String,
     /// Line of the heading, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// The project.
-    pub files: Vec<ProjectFile>,
+    pub(crate) files: Vec<ProjectFile>,
     /// Text of the configuration.
-    pub settings: Option<String>,
+    pub(crate) settings: Option<String>,
     /// The expected change.
-    pub diff: Option<ExpectedDiff>,
+    pub(crate) diff: Option<ExpectedDiff>,
 }
 
 /// One file of a case.
-pub struct ProjectFile {
+pub(crate) struct ProjectFile {
     /// Path in the project.
-    pub path: String,
+    pub(crate) path: String,
     /// Its text, without marks.
-    pub text: String,
+    pub(crate) text: String,
     /// Its marks.
-    pub marks: Vec<Mark>,
+    pub(crate) marks: Vec<Mark>,
 }
 
 /// What stands in a mark.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// Line in the project file, from 1.
-    pub line: u32,
+    pub(crate) line: u32,
     /// The word: a level, `missed` or `false`.
-    pub word: String,
+    pub(crate) word: String,
     /// The rule.
-    pub rule: String,
+    pub(crate) rule: String,
 }
 
 /// What a fix should change.
-pub struct ExpectedDiff {
+pub(crate) struct ExpectedDiff {
     /// The diff's text.
-    pub text: String,
+    pub(crate) text: String,
     /// With `--unsafe`.
-    pub with_unsafe: bool,
+    pub(crate) with_unsafe: bool,
     /// Lines of the block's content in the Markdown file: a half-open range of indices.
-    pub lines: (usize, usize),
+    pub(crate) lines: (usize, usize),
 }
 
 /// Words that a mark may begin with.
 const WORDS: &[&str] = &["error", "warning", "note", "missed", "false"];
 
 /// Reads one Markdown file; `path` is relative to the crate.
-pub fn read(path: &str) -> CaseFile {
+pub(crate) fn read(path: &str) -> CaseFile {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_else(|e| panic!("{path}: {e}"));
     parse(path, text)
 }
 
 /// Every `.md` file of a folder, by name.
-pub fn in_folder(folder: &str) -> Vec<String> {
+pub(crate) fn in_folder(folder: &str) -> Vec<String> {
     let mut found: Vec<String> = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder))
         .unwrap_or_else(|e| panic!("{folder}: {e}"))
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -87,7 +85,7 @@ pub fn in_folder(folder: &str) -> Vec<String> {
 }
 
 /// Splits a text into cases. Mistakes in the Markdown panic with their line.
-pub fn parse(path: &str, text: String) -> CaseFile {
+pub(crate) fn parse(path: &str, text: String) -> CaseFile {
     let mut cases = Vec::new();
     let mut headings: Vec<String> = Vec::new();
     let mut case = Case::default();
@@ -113,11 +111,7 @@ pub fn parse(path: &str, text: String) -> CaseFile {
         i += 1;
     }
     keep(&mut cases, case);
-    CaseFile {
-        path: path.to_owned(),
-        text,
-        cases,
-    }
+    CaseFile { text, cases }
 }
 
 fn keep(cases: &mut Vec<Case>, case: Case) {

@@ -769,7 +769,7 @@ impl Run<'_, '_> {
             let abs = passed.abs.clone();
             self.write(&abs, v, &when, vec![Step { place, what }], None);
         }
-        let mut results = |run: &mut Self, shares: &[Shares]| -> Vec<Abs> {
+        let results = |run: &mut Self, shares: &[Shares]| -> Vec<Abs> {
             let each = shares.iter().enumerate();
             each.map(|(i, shares)| run.shared(v, i as u16, shares, &bound)).collect()
         };

@@ -111,11 +111,14 @@ thread_local! {
     static RUNNING: RefCell<Vec<Running>> = const { RefCell::new(Vec::new()) };
     /// Summaries inside a recursive knot whose outermost call is still running, with the lowest index on the stack that
     /// they lean on: good until that call is run again.
-    static LEANING: RefCell<FxHashMap<(FunctionRef, Context), (Arc<Summary>, usize)>> = RefCell::default();
+    static LEANING: RefCell<FxHashMap<Asked, (Arc<Summary>, usize)>> = RefCell::default();
 }
 
+/// A function as some call sees it.
+type Asked = (FunctionRef, Context);
+
 struct Running {
-    key: (FunctionRef, Context),
+    key: Asked,
     assumed: Arc<Summary>,
     asked: bool,
     /// Lowest index on the stack whose assumption this run used.

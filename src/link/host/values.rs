@@ -103,11 +103,6 @@ impl Abs {
         }
     }
 
-    /// Whether nothing that it may hold is a tensor.
-    pub(crate) fn is_scalar(&self) -> bool {
-        self.aliases.is_empty()
-    }
-
     /// Adds an alias; of one root and kind the conditions join.
     pub(crate) fn add(&mut self, alias: Alias) {
         self.none = false;
@@ -239,13 +234,6 @@ impl Abs {
         }
         self.parts = None;
         self.sort();
-        self
-    }
-
-    /// Without what was made in the function itself.
-    pub(crate) fn outside(mut self) -> Self {
-        self.aliases.retain(|a| !matches!(a.root, Root::Fresh(..)));
-        self.parts = None;
         self
     }
 }

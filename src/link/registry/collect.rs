@@ -15,7 +15,6 @@ pub(super) struct Found {
     pub(super) registrar: Registrar,
     pub(super) at: FunctionRef,
     pub(super) call: CallId,
-    pub(super) value: ValueId,
     /// The op's full names; empty when they cannot be known.
     pub(super) names: Vec<String>,
     /// The value that holds the name.
@@ -203,7 +202,6 @@ fn read(resolver: &Resolver<'_>, registrar: &Registrar, at: FunctionRef, value: 
         registrar: registrar.clone(),
         at,
         call: id,
-        value,
         names: Vec::new(),
         name_value,
         implementation,
@@ -400,7 +398,7 @@ pub(super) fn function_of(resolver: &Resolver<'_>, v: Option<ValueRef>) -> Optio
                     continue;
                 };
                 let first = resolver.body(made.at).call(call).args.first()?;
-                if first.kind == ArgKind::Positional && made != v || first.kind == ArgKind::Positional {
+                if first.kind == ArgKind::Positional {
                     let inner = resolver.functions(made.at, first.value);
                     if let Some(&f) = inner.first() {
                         return Some(f);

@@ -290,8 +290,8 @@ impl<'r, 'a> Annotations<'r, 'a> {
         let mut parts = text.trim().split('.');
         let head = parts.next().unwrap_or_default();
         let rest: Vec<&str> = parts.collect();
-        let is_name = |s: &&str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || c == '_');
-        if !is_name(&head) || !rest.iter().all(|p| is_name(p)) {
+        let is_name = |s: &str| !s.is_empty() && s.chars().all(|c| c.is_alphanumeric() || c == '_');
+        if !is_name(head) || !rest.iter().all(|p| is_name(p)) {
             return Type::Unknown;
         }
         let mut entities = match self.global(file, head) {
