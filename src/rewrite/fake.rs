@@ -3,7 +3,8 @@
 use super::Calls;
 use super::scope::{Kind, Scope, find_function};
 use super::signature::WIDTH;
-use super::slice::{Comments, Live, Refused, Slicer, Writer};
+use super::slice::{Live, Refused, Slicer};
+use super::writer::{Comments, Writer};
 use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Registration};
 use std::collections::BTreeMap;

@@ -3,8 +3,10 @@
 //! The public name stays a plain function with its signature, docstring and decorators. Its body moves, unchanged, into
 //! a private function that is registered as an op, and the public function calls the op (DESIGN §7).
 
+mod allocation;
 mod fake;
 mod imports;
+mod loading;
 mod names;
 mod safety;
 mod scope;
@@ -12,6 +14,7 @@ mod signature;
 mod slice;
 mod split;
 mod styles;
+mod writer;
 
 use crate::facts::{CallId, Op, ValueId};
 use crate::finding::{Fix, Safety};
@@ -68,7 +71,7 @@ pub struct Rewrite<'a> {
     options: &'a Options,
     names: names::OpNames,
     calls: Calls<'a>,
-    loading: safety::Loading<'a>,
+    loading: loading::Loading<'a>,
 }
 
 /// The launches and the calls of launchers, by place.
@@ -138,7 +141,7 @@ impl<'a> Rewrite<'a> {
             options,
             names,
             calls: Calls::new(program),
-            loading: safety::Loading::new(program),
+            loading: loading::Loading::new(program),
         }
     }
 
@@ -221,7 +224,7 @@ impl<'a> Rewrite<'a> {
         if func.inline.is_some() {
             return Err(reasons.blockers);
         }
-        let route = styles::route(self.program, self.knowledge, &self.options.style, func).map_err(|why| vec![why])?;
+        let route = styles::route(&scope, &self.options.style, func).map_err(|why| vec![why])?;
         let own = safety::of_route(&scope, func, &route);
         reasons.blockers.extend(own.blockers);
         reasons.doubts.extend(own.doubts);

@@ -1,15 +1,13 @@
 //! What stands in the way of a fix, and what keeps it from being safe (DESIGN §7, *Safe*).
 
 use super::fake::short;
-use super::scope::{Kind, Scope, absolute_module, imported, module_function};
+use super::scope::{Kind, Scope, imported, module_function};
 use super::signature::{Base, Type};
 use super::styles::Route;
-use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, MODULE, Op, ParamKind, StatementKind, ValueId};
+use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, Op, ParamKind, StatementKind, ValueId};
 use crate::program::{Func, Inline, Program, RefusalKind};
 use crate::source::FileId;
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
+use std::collections::BTreeSet;
 
 /// Reasons, in two grades.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,6 +107,9 @@ fn not_understood(scope: &Scope) -> Vec<String> {
 /// What one style asks beyond that.
 pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
     let mut reasons = Reasons::default();
+    if matches!(route, Route::CustomOp) && has_keyword_only_tensor(scope) {
+        reasons.blockers.push("`custom_op` takes no keyword-only tensors".to_string());
+    }
     let one_device = match route {
         Route::House(_, style) => style.one_device,
         Route::CustomOp | Route::Library => false,
@@ -142,6 +143,13 @@ pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
             .push("the file runs as a script and is imported too, which would define the op twice".to_string());
     }
     reasons
+}
+
+/// `custom_op` refuses such a function, `define` takes it.
+pub(super) fn has_keyword_only_tensor(scope: &Scope) -> bool {
+    let params = scope.function().params.iter().enumerate();
+    let mut keyword_only = params.filter(|(_, p)| p.kind == ParamKind::KeywordOnly);
+    keyword_only.any(|(i, _)| scope.param_type(i as u16).is_none_or(Type::is_tensor))
 }
 
 /// The function must be a plain statement of the module, the only thing of its name.
@@ -345,84 +353,4 @@ fn is_imported(program: &Program, file: FileId) -> bool {
             .any(|i| imported(program, f, i).starts_with(module.as_str()))
     };
     files.into_iter().any(names)
-}
-
-/// Which modules load which when they are imported, looked up once.
-pub(super) struct Loading<'a> {
-    program: &'a Program,
-    reached: RefCell<BTreeMap<FileId, Rc<BTreeSet<FileId>>>>,
-}
-
-impl<'a> Loading<'a> {
-    pub(super) fn new(program: &'a Program) -> Self {
-        Self {
-            program,
-            reached: RefCell::default(),
-        }
-    }
-
-    /// Whether what the registrar's module loads leads back to `from`: then `from` may be run while that is half loaded,
-    /// and the registration, which runs with it, would fail. A circle that is there already is as bad as a new one.
-    pub(super) fn closes_cycle(&self, from: FileId, target: &str) -> bool {
-        let own = &self.program.file(from).module;
-        let mut at = Some(target);
-        while let Some(module) = at {
-            let parent_of_own = *own == module || own.starts_with(&format!("{module}."));
-            let start = self.program.modules.get(module).filter(|_| !parent_of_own);
-            if module == own || start.is_some_and(|&start| self.reached(start).contains(&from)) {
-                return true;
-            }
-            at = module.rsplit_once('.').map(|(parent, _)| parent);
-        }
-        false
-    }
-
-    /// All modules that importing `start` loads.
-    fn reached(&self, start: FileId) -> Rc<BTreeSet<FileId>> {
-        if let Some(known) = self.reached.borrow().get(&start) {
-            return Rc::clone(known);
-        }
-        let mut seen = BTreeSet::from([start]);
-        let mut todo = vec![start];
-        while let Some(file) = todo.pop() {
-            todo.extend(loads(self.program, file).into_iter().filter(|&next| seen.insert(next)));
-        }
-        let seen = Rc::new(seen);
-        self.reached.borrow_mut().insert(start, Rc::clone(&seen));
-        seen
-    }
-}
-
-/// Modules that a module's own top-level statements load. Its parent packages are loaded before it runs, and do not count.
-fn loads(program: &Program, file: FileId) -> BTreeSet<FileId> {
-    let own = program.file(file);
-    let facts = &own.facts;
-    let mut found = BTreeSet::new();
-    let mut add = |name: &str| {
-        let mut at = name;
-        loop {
-            if let Some(&module) = program.modules.get(at) {
-                let parent = own.module == at || own.module.starts_with(&format!("{at}."));
-                if !parent {
-                    found.insert(module);
-                }
-            }
-            match at.rsplit_once('.') {
-                Some((parent, _)) => at = parent,
-                None => break,
-            }
-        }
-    };
-    let in_class = |f: crate::facts::FunctionId| f == MODULE || facts.function(f).kind == FunctionKind::Class;
-    for import in facts.imports.iter().filter(|i| in_class(i.function) && !i.type_checking) {
-        let module = absolute_module(program, file, import.level, facts.name(import.module));
-        add(&module);
-        if let Some(member) = import.member {
-            add(&format!("{module}.{}", facts.name(member)));
-        }
-    }
-    for star in &facts.star_imports {
-        add(&absolute_module(program, file, star.level, facts.name(star.module)));
-    }
-    found
 }

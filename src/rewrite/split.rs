@@ -2,11 +2,13 @@
 //! the public function allocates what is absent, calls the op and returns what it always returned.
 
 use super::Calls;
+use super::allocation::allocate_outside;
 use super::fake::{reads_no_data, returned, short};
 use super::scope::{Kind, Scope};
 use super::signature::{Promise, Type, split as parts};
-use super::slice::{Comments, Live, Refused, Slicer, Writer, comment_above};
-use crate::facts::{Const, Name, Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
+use super::slice::{Live, Refused, Slicer};
+use super::writer::{Comments, Writer};
+use crate::facts::{Const, Op, Statement, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::knowledge::torch::Shares;
 use crate::program::{Func, ReturnShape, Returned};
@@ -212,7 +214,7 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
 }
 
 /// The annotation of some tensors, spelled as the signature spells them.
-fn tensors(scope: &Scope, count: usize, tuple: bool) -> String {
+pub(super) fn tensors(scope: &Scope, count: usize, tuple: bool) -> String {
     let params = scope.function().params.iter().filter_map(|p| p.annotation);
     let short = params
         .map(|a| scope.text(a.span))
@@ -372,118 +374,6 @@ fn remove_lines(scope: &Scope, statement: &Statement) -> Edit {
         start = above;
     }
     Edit::replace(Span::new(start, source.line_end(statement.span.end)), "")
-}
-
-/// `if out is None: out = …` moves into the public function, and the op takes `out` as a tensor.
-fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], split: &mut Split, indent: &str) -> Result<(), Refused> {
-    let function = scope.function();
-    let body = scope.body();
-    let names: Vec<Name> = absent.iter().map(|&p| function.params[p as usize].name).collect();
-    let mut end = 0;
-    for &param in absent {
-        let at = allocation(scope, param)?;
-        end = end.max(at + 1);
-        let edit = remove_below(scope, &body.statements[body.top[at].index()], &split.edits);
-        split.edits.push(edit);
-        require(scope, param, split)?;
-    }
-    let refused = || {
-        format!(
-            "`{}` is returned, and how it is allocated cannot be moved out",
-            scope.name(names[0])
-        )
-    };
-    let mut slicer = Slicer::new(scope);
-    slicer.block(&body.top[..end], names.iter().copied().collect())?;
-    let mut doubts = Vec::new();
-    for (_, kept) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
-        let rebinds = kept.defines.iter().any(|n| !names.contains(n) && function.param(*n).is_some());
-        if rebinds || matches!(kept.kind, StatementKind::Return | StatementKind::With) {
-            return Err(refused());
-        }
-        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
-        reads_no_data(scope, calls, values, &mut doubts)?;
-    }
-    if !doubts.is_empty() {
-        return Err(refused());
-    }
-    split.before = Writer::write(&slicer, &body.top[..end], indent, Comments::Kept)?;
-    Ok(())
-}
-
-/// The index among the top statements of `if out is None: out = …`, when nothing else asks for `out` or gives it another value.
-fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
-    let body = scope.body();
-    let name = scope.function().params[param as usize].name;
-    let text = scope.name(name);
-    let refused = || format!("`{text}` is returned, and where it is allocated cannot be moved out");
-    let top = body.top.iter().position(|s| {
-        let statement = &body.statements[s.index()];
-        let is_block = statement.kind == StatementKind::If && statement.blocks.len() == 1;
-        is_block && scope.text(statement.blocks[0].header).trim_start_matches("if ").trim() == format!("{text} is None:")
-    });
-    let at = top.ok_or_else(refused)?;
-    let statement = &body.statements[body.top[at].index()];
-    let inner: Vec<&Statement> = statement.blocks[0].statements.iter().map(|s| &body.statements[s.index()]).collect();
-    let only_allocates = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines == [name]);
-    let elsewhere = body.statements.iter().filter(|s| s.defines.contains(&name)).count() > inner.len();
-    let is_param = |v: ValueId| matches!(body.op(v), Op::Param(p) if p == param);
-    let asked = body.iter().any(|(v, value)| {
-        let outside = v < statement.values.0 || v >= statement.values.1;
-        outside && matches!(value.op, Op::Compare(_, a, b) if is_param(a) && scope.kind(b) == Kind::None)
-    });
-    if inner.is_empty() || !only_allocates || elsewhere || asked {
-        Err(refused())
-    } else {
-        Ok(at)
-    }
-}
-
-/// Removes a statement with its lines, the comment above it and the blank lines behind it.
-fn remove_below(scope: &Scope, statement: &Statement, removed: &[Edit]) -> Edit {
-    let source = scope.source();
-    let start = comment_above(source, source.line_start(statement.span.start));
-    let above = removed
-        .iter()
-        .find(|e| e.content.is_empty() && e.span.end == start)
-        .map_or(start, |e| e.span.start);
-    let mut end = source.line_end(statement.span.end);
-    let blank_above = above == 0 || source.slice(Span::new(source.line_start(above - 1), above)).trim().is_empty();
-    while blank_above && (end as usize) < source.text.len() {
-        let next = source.line_end(end);
-        if !source.slice(Span::new(end, next)).trim().is_empty() || next == end {
-            break;
-        }
-        end = next;
-    }
-    Edit::replace(Span::new(start, end), "")
-}
-
-/// Makes an optional tensor parameter a required one, in the op alone.
-fn require(scope: &Scope, param: u16, split: &mut Split) -> Result<(), Refused> {
-    let function = scope.function();
-    let own = &function.params[param as usize];
-    let annotation = own.annotation.ok_or("a parameter is not annotated")?;
-    let ty = Type::read(scope.text(annotation.span));
-    if !ty.is_tensor() || ty.list {
-        return Err(format!("`{}` is no tensor", scope.name(own.name)));
-    }
-    let spelled = tensors(scope, 1, false);
-    split.edits.push(Edit::replace(annotation.span, spelled));
-    let before = function.params[..=param as usize]
-        .iter()
-        .filter(|p| p.kind == own.kind || own.kind == ParamKind::KeywordOnly);
-    for p in before.filter(|p| own.kind != ParamKind::KeywordOnly || p.name == own.name) {
-        if p.default_span.is_some() {
-            let end = p.annotation.map_or(p.name_span.end, |a| a.span.end);
-            let edit = Edit::replace(Span::new(end, p.span.end), "");
-            if !split.edits.contains(&edit) {
-                split.edits.push(edit);
-            }
-        }
-    }
-    split.required.push(param);
-    Ok(())
 }
 
 /// Results are views of parameters that the public function can make again.

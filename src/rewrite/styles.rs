@@ -3,16 +3,16 @@
 use super::fake::Fake;
 use super::imports;
 use super::names::{self, Chosen};
+use super::safety::has_keyword_only_tensor;
 use super::scope::{Scope, absolute_module};
 use super::signature;
-use super::slice::comment_above;
 use super::split::Split;
+use super::writer::comment_above;
 use crate::facts::{Import, MODULE, ValueId};
 use crate::finding::Edit;
-use crate::knowledge::Knowledge;
 use crate::knowledge::frameworks::{Form, Framework};
 use crate::knowledge::op_style::OpStyle;
-use crate::program::{Func, FunctionRef, Program};
+use crate::program::{Func, FunctionRef};
 use crate::source::Span;
 
 /// The way to register an op.
@@ -38,7 +38,8 @@ impl Route<'_> {
 }
 
 /// Picks the style of a launcher.
-pub(super) fn route<'a>(program: &Program, knowledge: &'a Knowledge, style: &str, func: &Func) -> Result<Route<'a>, String> {
+pub(super) fn route<'a>(scope: &Scope<'a>, style: &str, func: &Func) -> Result<Route<'a>, String> {
+    let (program, knowledge) = (scope.program, scope.knowledge);
     let house = |name: &str| {
         let framework = knowledge.frameworks.iter().find(|f| f.name == name)?;
         Some(Route::House(framework, framework.style.as_ref()?))
@@ -65,7 +66,8 @@ pub(super) fn route<'a>(program: &Program, knowledge: &'a Knowledge, style: &str
     let custom = count(&|r| r.ends_with("custom_op") || r.ends_with("triton_op"));
     let defined = count(&|r| r.starts_with("torch.library") && r.ends_with("define"));
     let habit_is_library = defined > custom;
-    Ok(if func.without_grad && !habit_is_library {
+    let custom_op_is_safe = func.without_grad && !has_keyword_only_tensor(scope);
+    Ok(if custom_op_is_safe && !habit_is_library {
         Route::CustomOp
     } else {
         Route::Library
