@@ -2,6 +2,8 @@
 //!
 //! `INSTA_UPDATE=always` rewrites the snapshots.
 
+#![allow(clippy::unwrap_used)] // a panic is a failed test
+
 #[path = "support/project.rs"]
 mod project;
 
