@@ -71,7 +71,13 @@ pub(super) fn of_schema(scope: &Scope, func: &Func, route: &Route, returns: bool
     });
     stands
         .map(|refusal| match refusal.param {
-            Some(param) => format!("`{}`: {}", scope.program.param_name(func.function, param), refusal.reason),
+            Some(param) => {
+                let name = scope.program.param_name(func.function, param);
+                match refusal.kind {
+                    RefusalKind::Unannotated => format!("`{name}` has no annotation"),
+                    _ => format!("`{name}`: {}", refusal.reason),
+                }
+            }
             None => refusal.reason.clone(),
         })
         .collect()
