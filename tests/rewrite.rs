@@ -194,6 +194,14 @@ fn a_call_that_contradicts_an_annotation_makes_a_fix_unsafe() {
 }
 
 #[test]
+fn an_attribute_on_a_result_makes_a_fix_unsafe() {
+    let function = "def f(x: torch.Tensor) -> torch.Tensor:\n    y = torch.empty_like(x)\n    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n    y.scale = 1\n    return y\n";
+    let (safety, reasons) = outcome(function, "");
+    assert_eq!(safety, Safety::Unsafe);
+    assert!(reasons[0].contains("sets an attribute"), "{reasons:?}");
+}
+
+#[test]
 fn what_no_schema_can_say_blocks_a_fix() {
     blocked("def f(x, n):\n    _copy_kernel[(1,)](x, x, n, 1, B=16)\n", "`x`");
     blocked(

@@ -51,6 +51,7 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
     }
     doubts.extend(call_sites(scope, func));
     doubts.extend(late_annotations(scope));
+    doubts.extend(attribute_set(scope));
     reasons
 }
 
@@ -224,6 +225,21 @@ fn metadata_changes(scope: &Scope) -> Vec<String> {
         changes.then(|| format!("`{}` changes a tensor's metadata in place", short(scope, call.callee)))
     });
     hits.collect()
+}
+
+/// An attribute that is set on an object: on a result it may be lost on the way through the dispatcher.
+fn attribute_set(scope: &Scope) -> Option<String> {
+    let body = scope.body();
+    let sets = |v: ValueId| match body.op(v) {
+        Op::SetAttr(object, ..) => (!matches!(body.op(object), Op::Free(_))).then_some(v),
+        Op::Call(call) => (scope.dotted(body.call(call).callee).as_deref() == Some("setattr")).then_some(v),
+        _ => None,
+    };
+    let hit = body.iter().find_map(|(v, _)| sets(v))?;
+    Some(format!(
+        "it sets an attribute of an object (`{}`), which an op's result may lose",
+        short(scope, hit)
+    ))
 }
 
 /// Defaults that a call which hands everything on may not pass.
