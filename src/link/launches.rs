@@ -2,6 +2,7 @@
 
 use super::host::Host;
 use super::registry::argument;
+use super::resolve::Entity;
 use crate::facts::{ArgKind, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::FunctionRef;
 use crate::source::FileId;
@@ -85,7 +86,7 @@ fn of_file(host: &Host<'_>, file: FileId, kernels: &FxHashSet<&str>, launcher_ca
                     } else {
                         out.loose.push((at, value, launched));
                     }
-                } else if in_function && matches!(body.op(call.callee), Op::Index(..)) && may_be_kernel(host, at, object) {
+                } else if in_function && matches!(body.op(call.callee), Op::Index(..)) && named_like_kernel(host, at, object, 4) {
                     is_candidate = true;
                 }
             }
@@ -123,17 +124,25 @@ fn inside_kernel(host: &Host<'_>, mut at: FunctionRef) -> bool {
     false
 }
 
-/// A parameter that is called like a kernel: `kernel[grid](…)` in a generic launcher.
-fn may_be_kernel(host: &Host<'_>, at: FunctionRef, object: ValueId) -> bool {
+/// Something of unknown meaning that is called like a kernel: `kernel[grid](…)` in a generic launcher, `self.kernels[key](…)`.
+pub(crate) fn named_like_kernel(host: &Host<'_>, at: FunctionRef, value: ValueId, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
     let body = host.resolver.body(at);
-    match body.op(object) {
-        Op::Param(i) => {
-            let name = host.resolver.text(at.file, host.resolver.function(at).params[i as usize].name);
-            name.contains("kernel")
-        }
-        Op::Attr(inner, name) => host.resolver.text(at.file, name) == "fn" && may_be_kernel(host, at, inner),
+    let like = |name: Name| host.resolver.text(at.file, name).to_ascii_lowercase().contains("kernel");
+    let named = match body.op(value) {
+        Op::Param(i) => like(host.resolver.function(at).params[i as usize].name),
+        Op::Free(name) => like(name),
+        Op::Attr(object, name) => like(name) || named_like_kernel(host, at, object, depth),
+        Op::Select(_, a, b) => return named_like_kernel(host, at, a, depth) || named_like_kernel(host, at, b, depth),
+        Op::Phi(items) => return body.items(items).iter().any(|&i| i < value && named_like_kernel(host, at, i, depth)),
         _ => false,
-    }
+    };
+    named
+        && host.resolver.entities(at, value).iter().all(|e| match e {
+            Entity::Value(_) | Entity::Made(..) | Entity::Instance(_) => true,
+            Entity::External(name) => !name.starts_with("builtins.") && !name.starts_with("typing."),
+            Entity::Function(_) | Entity::Bound(_) | Entity::Class(_) | Entity::Module(_) | Entity::Namespace(_) => false,
+        })
 }
 
 fn names_kernel(host: &Host<'_>, at: FunctionRef, value: ValueId, names: &FxHashSet<Name>, depth: u32) -> bool {

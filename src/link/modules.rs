@@ -12,6 +12,8 @@ pub(crate) struct Modules {
     by_name: FxHashMap<String, FileId>,
     /// Every package that holds a module, `__init__` file or not (namespace packages).
     packages: FxHashSet<String>,
+    /// Copies of other projects by the names that these have at home: `triton_kernels.topk` of `a.third_party.triton_kernels.topk`.
+    vendored: FxHashMap<String, FileId>,
 }
 
 /// What a dotted module name is.
@@ -35,6 +37,9 @@ impl Modules {
                     continue;
                 }
                 modules.by_name.entry(file.module.clone()).or_insert(FileId(i as u32));
+                if let Some(own) = vendored_name(file) {
+                    modules.vendored.entry(own.to_owned()).or_insert(FileId(i as u32));
+                }
                 let mut name = file.module.as_str();
                 while let Some((parent, _)) = name.rsplit_once('.') {
                     if !modules.packages.insert(parent.to_owned()) {
@@ -49,7 +54,7 @@ impl Modules {
 
     /// The file of a module.
     pub(crate) fn file(&self, name: &str) -> Option<FileId> {
-        self.by_name.get(name).copied()
+        self.by_name.get(name).or_else(|| self.vendored.get(name)).copied()
     }
 
     /// What a dotted name is.
@@ -57,7 +62,7 @@ impl Modules {
         match self.by_name.get(name) {
             Some(&file) => Found::File(file),
             None if self.packages.contains(name) => Found::Namespace,
-            None => Found::Outside,
+            None => self.vendored.get(name).map_or(Found::Outside, |&file| Found::File(file)),
         }
     }
 
@@ -65,6 +70,22 @@ impl Modules {
     pub(crate) fn sorted(&self) -> BTreeMap<String, FileId> {
         self.by_name.iter().map(|(name, &file)| (name.clone(), file)).collect()
     }
+}
+
+/// The name that a module of a vendored project has at home.
+fn vendored_name(file: &ProgramFile) -> Option<&str> {
+    if !file.vendored {
+        return None;
+    }
+    let mut at = 0;
+    let mut home = None;
+    for part in file.module.split('.') {
+        at += part.len() + 1;
+        if matches!(part, "third_party" | "3rdparty" | "vendor" | "vendored" | "_vendor") {
+            home = file.module.get(at..);
+        }
+    }
+    home
 }
 
 /// The absolute dotted name that an import speaks of, given the module that holds it. `None`: it leaves the top package.

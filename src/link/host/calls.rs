@@ -143,16 +143,9 @@ impl Run<'_, '_> {
         found
     }
 
-    /// A parameter (or a part of one) that is called like a kernel.
+    /// Something that is called like a kernel, and whose meaning is not known.
     fn is_kernel_param(&self, v: ValueId) -> bool {
-        match self.body.op(v) {
-            Op::Param(i) => {
-                let name = self.text(self.function.params[i as usize].name);
-                name.contains("kernel") || name.ends_with("fn")
-            }
-            Op::Attr(object, name) => matches!(self.text(name), "fn") && self.is_kernel_param(object),
-            _ => false,
-        }
+        super::super::launches::named_like_kernel(self.host, self.f, v, 4)
     }
 
     fn receiver(&self, call: &Call) -> Passed {

@@ -241,6 +241,9 @@ impl Run<'_, '_> {
             via: None,
         });
         let at = v.unwrap_or(ValueId(self.body.values.len().saturating_sub(1) as u32));
+        if kernels.is_empty() {
+            self.unknown_call(at, None, args, "the kernel is not in view");
+        }
         for &kernel in kernels {
             self.launch_one(at, kernel, args);
         }
@@ -402,14 +405,15 @@ impl Run<'_, '_> {
     /// A function under a launcher decorator launches what it returns.
     pub(super) fn launch_by_decorator(&mut self, returns: &[Return]) {
         for (launcher, kernels, span) in self.launcher_decorators() {
-            if launcher.passes != Passes::GridAndDict {
-                self.launches.push(Launched {
-                    call: None,
-                    value: None,
-                    span,
-                    kernels,
-                    via: None,
-                });
+            let described = |r: &&Return| r.value.is_some_and(|v| matches!(self.body.op(v), Op::Tuple(_)));
+            if launcher.passes != Passes::GridAndDict || returns.iter().filter(described).count() == 0 {
+                // What is launched with which argument cannot be read.
+                let mut args = Arguments::default();
+                self.own_arguments(&mut args);
+                self.launch(None, None, span, &[], &args);
+                if let Some(last) = self.launches.last_mut() {
+                    last.kernels = kernels;
+                }
                 continue;
             }
             for returned in returns {
@@ -446,6 +450,17 @@ impl Run<'_, '_> {
         }
         self.launches.sort();
         self.launches.dedup();
+    }
+
+    /// Every parameter that may hold a tensor, by its own name.
+    fn own_arguments(&self, args: &mut Arguments) {
+        for (i, param) in self.function.params.iter().enumerate() {
+            let holds = !matches!(self.kinds[i], super::super::types::Kind::Scalar | super::super::types::Kind::Object(_));
+            if holds {
+                let passed = Passed { abs: Abs::of(Root::Param(i as u16)), value: None, span: param.name_span };
+                args.keyword.push((self.text(param.name).into(), passed));
+            }
+        }
     }
 
     /// The function's own parameters become the kernel's parameters of fitting names that the dict leaves out.
