@@ -93,6 +93,7 @@ fn inputs(project: &Project) -> Vec<InputFile> {
         is_package: f.is_package,
         vendored: f.vendored,
         cold: f.cold,
+        prefilter: false,
     };
     project.files.iter().map(file).collect()
 }

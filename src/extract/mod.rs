@@ -138,6 +138,7 @@ impl<'t> Extractor<'t> {
             star_imports: self.star_imports,
             directives,
             layout,
+            unread: false,
         }
     }
 

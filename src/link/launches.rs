@@ -134,7 +134,12 @@ pub(crate) fn named_like_kernel(host: &Host<'_>, at: FunctionRef, value: ValueId
         Op::Free(name) => like(name),
         Op::Attr(object, name) => like(name) || named_like_kernel(host, at, object, depth),
         Op::Select(_, a, b) => return named_like_kernel(host, at, a, depth) || named_like_kernel(host, at, b, depth),
-        Op::Phi(items) => return body.items(items).iter().any(|&i| i < value && named_like_kernel(host, at, i, depth)),
+        Op::Phi(items) => {
+            return body
+                .items(items)
+                .iter()
+                .any(|&i| i < value && named_like_kernel(host, at, i, depth));
+        }
         _ => false,
     };
     named

@@ -7,6 +7,7 @@ mod host;
 mod kernels;
 mod launches;
 mod modules;
+pub mod reach;
 mod registry;
 mod resolve;
 mod schema;

@@ -455,9 +455,16 @@ impl Run<'_, '_> {
     /// Every parameter that may hold a tensor, by its own name.
     fn own_arguments(&self, args: &mut Arguments) {
         for (i, param) in self.function.params.iter().enumerate() {
-            let holds = !matches!(self.kinds[i], super::super::types::Kind::Scalar | super::super::types::Kind::Object(_));
+            let holds = !matches!(
+                self.kinds[i],
+                super::super::types::Kind::Scalar | super::super::types::Kind::Object(_)
+            );
             if holds {
-                let passed = Passed { abs: Abs::of(Root::Param(i as u16)), value: None, span: param.name_span };
+                let passed = Passed {
+                    abs: Abs::of(Root::Param(i as u16)),
+                    value: None,
+                    span: param.name_span,
+                };
                 args.keyword.push((self.text(param.name).into(), passed));
             }
         }
