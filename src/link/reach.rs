@@ -8,6 +8,7 @@ use crate::facts::{Facts, FunctionId, FunctionKind, ImportId, MODULE, Name, Op, 
 use crate::program::ProgramFile;
 use crate::source::FileId;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::rc::Rc;
 
 /// Words one of which a file must hold to matter by itself. Registrars and launchers of framework files are added by the caller.
 pub const WORDS: &[&str] = &[
@@ -36,6 +37,8 @@ pub fn needed(files: &[ProgramFile]) -> Vec<FileId> {
         modules: &modules,
         active: FxHashSet::default(),
         work: Vec::new(),
+        waiting: FxHashMap::default(),
+        indexes: FxHashMap::default(),
         seen: FxHashSet::default(),
         names: Vec::new(),
         methods: FxHashSet::default(),
@@ -50,6 +53,34 @@ pub fn needed(files: &[ProgramFile]) -> Vec<FileId> {
     needed
 }
 
+/// What is looked for in one file, by name.
+#[derive(Default)]
+struct Index<'a> {
+    names: FxHashMap<&'a str, Name>,
+    /// Functions inside functions.
+    nested: FxHashMap<Name, Vec<FunctionId>>,
+    methods: FxHashMap<u32, Vec<FunctionId>>,
+}
+
+impl<'a> Index<'a> {
+    fn new(facts: &'a Facts) -> Self {
+        let mut index = Self::default();
+        index
+            .names
+            .extend(facts.names.iter().enumerate().map(|(i, n)| (&**n, Name(i as u32))));
+        for (id, function) in facts.functions() {
+            match function.class {
+                Some(class) => index.methods.entry(class.0).or_default().push(id),
+                None if function.parent != MODULE && matches!(function.kind, FunctionKind::Def | FunctionKind::AsyncDef) => {
+                    index.nested.entry(function.name).or_default().push(id);
+                }
+                None => {}
+            }
+        }
+        index
+    }
+}
+
 struct Reach<'a> {
     files: &'a [ProgramFile],
     modules: &'a Modules,
@@ -61,10 +92,18 @@ struct Reach<'a> {
     /// Attribute names that active functions use: methods of reached classes with such a name are active.
     methods: FxHashSet<&'a str>,
     classes: FxHashSet<(FileId, u32)>,
+    /// Methods of reached classes that nothing has named so far.
+    waiting: FxHashMap<&'a str, Vec<(FileId, FunctionId)>>,
+    indexes: FxHashMap<FileId, Rc<Index<'a>>>,
     needed: FxHashSet<FileId>,
 }
 
 impl<'a> Reach<'a> {
+    fn index(&mut self, file: FileId) -> Rc<Index<'a>> {
+        let facts = self.facts(file);
+        self.indexes.entry(file).or_insert_with(|| Rc::new(Index::new(facts))).clone()
+    }
+
     fn facts(&self, file: FileId) -> &'a Facts {
         &self.files[file.index()].facts
     }
@@ -123,7 +162,9 @@ impl<'a> Reach<'a> {
                         let name = facts.name(name);
                         self.member(file, id, object, name);
                         if self.methods.insert(name) {
-                            self.revisit_classes();
+                            for (file, method) in self.waiting.remove(name).unwrap_or_default() {
+                                self.activate(file, method);
+                            }
                         }
                     }
                     _ => {}
@@ -202,13 +243,8 @@ impl<'a> Reach<'a> {
         if let Some(value) = facts.module().binding(name) {
             self.binding(file, value, 8);
         }
-        for (id, f) in facts
-            .functions()
-            .filter(|(_, f)| f.name == name && f.parent != MODULE && f.class.is_none())
-        {
-            if matches!(f.kind, FunctionKind::Def | FunctionKind::AsyncDef) {
-                self.activate(file, id);
-            }
+        for &id in self.index(file).nested.get(&name).into_iter().flatten() {
+            self.activate(file, id);
         }
         for star in &facts.star_imports {
             if let Some(module) = absolute(&self.files[file.index()], star.level, facts.name(star.module)) {
@@ -282,7 +318,7 @@ impl<'a> Reach<'a> {
             }
             return;
         }
-        let Some(name) = facts.names.iter().position(|n| &**n == member).map(|i| Name(i as u32)) else {
+        let Some(&name) = self.index(file).names.get(member) else {
             for star in &facts.star_imports {
                 if let Some(module) = absolute(&self.files[file.index()], star.level, facts.name(star.module)) {
                     self.exported(&module, member, depth);
@@ -331,20 +367,13 @@ impl<'a> Reach<'a> {
 
     fn visit_class(&mut self, file: FileId, class: u32) {
         let facts = self.facts(file);
-        for (id, function) in facts.functions().filter(|(_, f)| f.class.is_some_and(|c| c.0 == class)) {
-            let name = facts.name(function.name);
+        for &id in self.index(file).methods.get(&class).into_iter().flatten() {
+            let name = facts.name(facts.function(id).name);
             if matches!(name, "__init__" | "__call__" | "forward") || self.methods.contains(name) {
                 self.activate(file, id);
+            } else {
+                self.waiting.entry(name).or_default().push((file, id));
             }
-        }
-    }
-
-    fn revisit_classes(&mut self) {
-        // Rare after the first functions: most attribute names are known by then.
-        let mut classes: Vec<(FileId, u32)> = self.classes.iter().copied().collect();
-        classes.sort_unstable();
-        for (file, class) in classes {
-            self.visit_class(file, class);
         }
     }
 
