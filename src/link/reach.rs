@@ -10,7 +10,17 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 /// Words one of which a file must hold to matter by itself. Those of the framework files are added by the caller.
-pub const WORDS: &[&str] = &["triton", "gluon", "torch.library", "custom_op", "register_fake", "infer_schema", "mutates_args", "Library(", "opwright:"];
+pub const WORDS: &[&str] = &[
+    "triton",
+    "gluon",
+    "torch.library",
+    "custom_op",
+    "register_fake",
+    "infer_schema",
+    "mutates_args",
+    "Library(",
+    "opwright:",
+];
 
 /// Callers of callers are searched for this many steps out.
 const CALLER_STEPS: usize = 3;
@@ -38,10 +48,27 @@ fn names(files: &[ProgramFile]) -> FxHashSet<&str> {
     for _ in 0..CALLER_STEPS {
         let mut next: Vec<&str> = Vec::new();
         for facts in &parsed {
-            let here: FxHashSet<Name> = facts.names.iter().enumerate().filter(|(_, n)| names.contains(&***n)).map(|(i, _)| Name(i as u32)).collect();
-            let calls = |id: FunctionId| facts.function(id).body.values.iter().any(|v| matches!(v.op, Op::Free(n) | Op::Attr(_, n) if here.contains(&n)));
+            let here: FxHashSet<Name> = facts
+                .names
+                .iter()
+                .enumerate()
+                .filter(|(_, n)| names.contains(&***n))
+                .map(|(i, _)| Name(i as u32))
+                .collect();
+            let calls = |id: FunctionId| {
+                facts
+                    .function(id)
+                    .body
+                    .values
+                    .iter()
+                    .any(|v| matches!(v.op, Op::Free(n) | Op::Attr(_, n) if here.contains(&n)))
+            };
             if !here.is_empty() {
-                next.extend(module_functions(facts).filter(|(id, name)| near_ops.contains(name) && !names.contains(name) && calls(*id)).map(|(_, name)| name));
+                next.extend(
+                    module_functions(facts)
+                        .filter(|(id, name)| near_ops.contains(name) && !names.contains(name) && calls(*id))
+                        .map(|(_, name)| name),
+                );
             }
         }
         if next.is_empty() {
@@ -54,7 +81,9 @@ fn names(files: &[ProgramFile]) -> FxHashSet<&str> {
 
 fn module_functions(facts: &Facts) -> impl Iterator<Item = (FunctionId, &str)> {
     let plain = facts.functions().filter(|(_, f)| f.parent == MODULE && f.kind == FunctionKind::Def);
-    plain.map(|(id, f)| (id, facts.name(f.name))).filter(|(_, name)| name.len() >= SHORTEST)
+    plain
+        .map(|(id, f)| (id, facts.name(f.name)))
+        .filter(|(_, name)| name.len() >= SHORTEST)
 }
 
 /// A call of something indexed, or of the `run` of a kernel.
@@ -72,5 +101,6 @@ fn launches(facts: &Facts, id: FunctionId) -> bool {
 
 /// The identifiers of a text, in order.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii())).filter(|w| w.len() >= SHORTEST)
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()))
+        .filter(|w| w.len() >= SHORTEST)
 }
