@@ -380,8 +380,9 @@ fn extract_all(files: &[InputFile], knowledge: &Knowledge) -> Vec<ProgramFile> {
         .into_iter()
         .map(|f| f.expect("each file is in one of the two parts"))
         .collect();
+    let mut searched = BTreeSet::new();
     loop {
-        let needed = link::reach::needed(&facts);
+        let needed = link::reach::needed(&facts, &mut searched);
         if needed.is_empty() {
             return facts;
         }

@@ -53,6 +53,8 @@ fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> 
     let checked = pipeline::check(&run.input());
     let shown = shown(checked.findings, run);
     print(args, &shown, &checked.ignored, &run.sources(), run, out);
+    // The process ends here: giving the memory back piece by piece would only take time.
+    std::mem::forget(checked.program);
     if is_text(args) {
         out.write(&text::summary(&shown, run.shown_files()));
     }

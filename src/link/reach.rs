@@ -8,6 +8,7 @@ use crate::program::ProgramFile;
 use crate::source::FileId;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 
 /// Words one of which a file must hold to matter by itself. Those of the framework files are added by the caller.
 pub const WORDS: &[&str] = &[
@@ -27,13 +28,62 @@ const CALLER_STEPS: usize = 3;
 /// Shorter names are too common to tell anything.
 const SHORTEST: usize = 5;
 
-/// Files that have not been parsed and mention what those that have launch with. Sorted.
-pub fn needed(files: &[ProgramFile]) -> Vec<FileId> {
-    let names = names(files);
+/// Files that have not been parsed and mention what those that have launch with. Sorted. Names in `searched` have been
+/// looked for already; the new ones are added.
+pub fn needed(files: &[ProgramFile], searched: &mut BTreeSet<String>) -> Vec<FileId> {
+    let new: FxHashSet<&str> = names(files).into_iter().filter(|n| !searched.contains(*n)).collect();
+    if new.is_empty() {
+        return Vec::new();
+    }
+    let wanted = Wanted::new(&new);
     let unread = |i: &usize| files[*i].facts.unread;
-    let mentions = |i: &usize| words(&files[*i].source.text).any(|w| names.contains(w));
-    let hits = (0..files.len()).into_par_iter().filter(unread).filter(mentions);
-    hits.map(|i| FileId(i as u32)).collect()
+    let hits = (0..files.len())
+        .into_par_iter()
+        .filter(unread)
+        .filter(|&i| wanted.in_text(files[i].source.text.as_bytes()));
+    let hits = hits.map(|i| FileId(i as u32)).collect();
+    searched.extend(new.into_iter().map(str::to_owned));
+    hits
+}
+
+/// Whole words to find in texts.
+struct Wanted<'a> {
+    names: &'a FxHashSet<&'a str>,
+    /// By first byte, the lengths that occur: bit `n` for length `n`, bit 63 for longer ones. Most words are told apart by this.
+    lengths: [u64; 256],
+}
+
+impl<'a> Wanted<'a> {
+    fn new(names: &'a FxHashSet<&'a str>) -> Self {
+        let mut lengths = [0; 256];
+        for name in names {
+            if let Some(&first) = name.as_bytes().first() {
+                lengths[first as usize] |= 1 << name.len().min(63);
+            }
+        }
+        Self { names, lengths }
+    }
+
+    fn in_text(&self, text: &[u8]) -> bool {
+        let part_of_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80;
+        let mut at = 0;
+        while at < text.len() {
+            if !part_of_word(text[at]) {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            while at < text.len() && part_of_word(text[at]) {
+                at += 1;
+            }
+            let word = &text[start..at];
+            let fits = self.lengths[word[0] as usize] >> word.len().min(63) & 1 == 1;
+            if fits && std::str::from_utf8(word).is_ok_and(|w| self.names.contains(w)) {
+                return true;
+            }
+        }
+        false
+    }
 }
 
 /// Names of launchers, and of functions through which an op may reach one: whether these are covered hangs on all their callers.
@@ -97,10 +147,4 @@ fn launches(facts: &Facts, id: FunctionId) -> bool {
         },
         _ => false,
     })
-}
-
-/// The identifiers of a text, in order.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || !c.is_ascii()))
-        .filter(|w| w.len() >= SHORTEST)
 }
