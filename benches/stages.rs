@@ -93,7 +93,6 @@ fn inputs(project: &Project) -> Vec<InputFile> {
         is_package: f.is_package,
         vendored: f.vendored,
         cold: f.cold,
-        prefilter: false,
     };
     project.files.iter().map(file).collect()
 }

@@ -56,41 +56,9 @@ pub struct Facts {
     pub directives: Vec<Directive>,
     /// Where new code goes and how the file is written.
     pub layout: Layout,
-    /// Nothing in the file can matter, so it was not parsed: what it says is unknown.
-    pub unread: bool,
 }
 
 impl Facts {
-    /// Facts of a file that is not parsed.
-    pub fn unread() -> Self {
-        let module = Function {
-            name: Name(0),
-            qualname: Name(0),
-            kind: FunctionKind::Module,
-            parent: MODULE,
-            class: None,
-            params: Vec::new(),
-            decorators: Vec::new(),
-            returns: None,
-            is_generator: false,
-            span: Span::default(),
-            header: Span::default(),
-            name_span: Span::default(),
-            params_span: Span::default(),
-            body_span: Span::default(),
-            docstring: None,
-            body: Body::default(),
-            bindings: Vec::new(),
-            assigned: Vec::new(),
-        };
-        Self {
-            names: vec!["<module>".into()],
-            functions: vec![module],
-            unread: true,
-            ..Self::default()
-        }
-    }
-
     /// The text of a name.
     pub fn name(&self, name: Name) -> &str {
         &self.names[name.index()]

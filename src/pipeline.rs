@@ -3,7 +3,7 @@
 //! Values in, values out: whoever reads the disk or holds open buffers calls this.
 
 use crate::extract::extract;
-use crate::facts::{Facts, SyntaxError};
+use crate::facts::SyntaxError;
 use crate::finding::{Finding, Fix, Safety};
 use crate::fix;
 
@@ -35,8 +35,6 @@ pub struct InputFile {
     pub vendored: bool,
     /// Tests, benchmarks, examples.
     pub cold: bool,
-    /// It may be left unparsed when nothing in it can matter. Files that were named are always parsed.
-    pub prefilter: bool,
 }
 
 /// All that a check depends on. `files` are sorted by path.
@@ -87,14 +85,14 @@ pub struct Checked {
 
 /// Extracts, links and checks.
 pub fn check(input: &Input) -> Checked {
-    let files = extract_all(&input.files, input.knowledge);
+    let files = extract_all(&input.files);
     input.watch.ended(Stage::Extract);
     check_files(files, input)
 }
 
 /// Extracts and links only.
 pub fn link_only(input: &Input) -> Program {
-    let files = extract_all(&input.files, input.knowledge);
+    let files = extract_all(&input.files);
     input.watch.ended(Stage::Extract);
     let program = link::link(files, input.knowledge, &link_options(input.settings));
     input.watch.ended(Stage::Link);
@@ -143,7 +141,7 @@ const MOST_ROUNDS: usize = 10;
 
 /// Checks and fixes in rounds until nothing changes. Works in memory only.
 pub fn fix_until_stable(input: &Input, wanted: &Wanted) -> Fixed {
-    let mut files = extract_all(&input.files, input.knowledge);
+    let mut files = extract_all(&input.files);
     input.watch.ended(Stage::Extract);
     let (mut texts, mut applied, mut undone) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
     let mut rounds = 0;
@@ -359,65 +357,17 @@ fn rewrite_options(settings: &Settings) -> rewrite::Options {
     }
 }
 
-/// Facts of all files that can matter, in parallel, the largest files first so that no thread is left with one at the end.
-fn extract_all(files: &[InputFile], knowledge: &Knowledge) -> Vec<ProgramFile> {
-    let words = words(knowledge);
-    let matters = |file: &InputFile| {
-        !file.prefilter || file.unreadable.is_some() || words.iter().any(|word| word.find(file.source.text.as_bytes()).is_some())
-    };
-    let (first, rest): (Vec<usize>, Vec<usize>) = {
-        let asked: Vec<bool> = files.par_iter().map(matters).collect();
-        (0..files.len()).partition(|&i| asked[i])
-    };
-    let mut facts: Vec<Option<ProgramFile>> = (0..files.len()).map(|_| None).collect();
-    for index in rest {
-        facts[index] = Some(program_file(&files[index], Facts::unread()));
-    }
-    for (index, file) in extract_some(files, first) {
-        facts[index] = Some(file);
-    }
-    let mut facts: Vec<ProgramFile> = facts
-        .into_iter()
-        .map(|f| f.expect("each file is in one of the two parts"))
-        .collect();
-    let mut searched = BTreeSet::new();
-    loop {
-        let needed = link::reach::needed(&facts, &mut searched);
-        if needed.is_empty() {
-            return facts;
-        }
-        for (index, file) in extract_some(files, needed.into_iter().map(FileId::index).collect()) {
-            facts[index] = file;
-        }
-    }
-}
-
-fn extract_some(files: &[InputFile], mut order: Vec<usize>) -> Vec<(usize, ProgramFile)> {
+/// Facts of all files, in parallel, the largest files first so that no thread is left with one at the end.
+fn extract_all(files: &[InputFile]) -> Vec<ProgramFile> {
+    let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(files[index].source.text.len()));
-    order
+    let mut facts: Vec<(usize, ProgramFile)> = order
         .into_par_iter()
         .with_max_len(1)
         .map(|index| (index, extract_one(&files[index])))
-        .collect()
-}
-
-/// The words that make a file matter by itself.
-fn words(knowledge: &Knowledge) -> Vec<memchr::memmem::Finder<'_>> {
-    let rows = knowledge.frameworks.iter().flat_map(|f| {
-        let registrars = f.register.iter().map(|r| r.call.as_str());
-        registrars
-            .chain(f.launcher.iter().map(|l| l.call.as_str()))
-            .chain(f.kernel.iter().map(|k| k.name.as_str()))
-    });
-    let last = |name: &'_ str| name.rsplit('.').next().map(str::len).unwrap_or(0);
-    let mut words: Vec<&str> = link::reach::WORDS.to_vec();
-    words.extend(rows.map(|name| &name[name.len() - last(name)..]).filter(|w| w.len() > 8));
-    words.sort_unstable();
-    words.dedup();
-    let all = words.clone();
-    // A word that holds another is found with it.
-    words.retain(|w| !all.iter().any(|o| o != w && w.contains(o)));
-    words.into_iter().map(|w| memchr::memmem::Finder::new(w.as_bytes())).collect()
+        .collect();
+    facts.sort_by_key(|(index, _)| *index);
+    facts.into_iter().map(|(_, file)| file).collect()
 }
 
 /// Facts of one file; a file without text has one syntax error that says why.
@@ -432,10 +382,6 @@ pub fn extract_one(file: &InputFile) -> ProgramFile {
             },
         );
     }
-    program_file(file, facts)
-}
-
-fn program_file(file: &InputFile, facts: Facts) -> ProgramFile {
     ProgramFile {
         source: file.source.clone(),
         facts: Arc::new(facts),
@@ -459,7 +405,6 @@ mod tests {
             is_package: false,
             vendored: false,
             cold: false,
-            prefilter: false,
         };
         let inputs: Vec<InputFile> = texts.iter().enumerate().map(file).collect();
         (

@@ -88,10 +88,6 @@ struct Run {
     names: Vec<String>,
     /// The file whose text came from standard input.
     stdin_path: Option<PathBuf>,
-    /// Files in which nothing can matter are not parsed.
-    prefilter: bool,
-    /// Paths that were named: files among them are parsed whatever they say.
-    named: Vec<PathBuf>,
     clock: Clock,
 }
 
@@ -110,8 +106,6 @@ impl Run {
         Ok(Self {
             project,
             names,
-            prefilter: true,
-            named: request.paths.iter().map(|path| root::clean(&cwd.join(path))).collect(),
             stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))),
             clock,
         })
@@ -125,7 +119,6 @@ impl Run {
             is_package: f.is_package,
             vendored: f.vendored,
             cold: f.cold,
-            prefilter: self.prefilter && !self.named.contains(&f.path),
         });
         Input {
             files: files.collect(),

@@ -138,7 +138,6 @@ impl<'t> Extractor<'t> {
             star_imports: self.star_imports,
             directives,
             layout,
-            unread: false,
         }
     }
 

@@ -7,7 +7,6 @@ mod host;
 mod kernels;
 mod launches;
 mod modules;
-pub mod reach;
 mod registry;
 mod resolve;
 mod schema;

@@ -85,7 +85,6 @@ impl TestProject {
             is_package: f.is_package,
             vendored: f.vendored,
             cold: f.cold,
-            prefilter: false,
         };
         self.read.files.iter().map(input).collect()
     }
