@@ -114,13 +114,8 @@ impl Abs {
             }
             return;
         }
-        if self.aliases.len() >= MOST_ALIASES {
-            match alias.root {
-                Root::State(_) => return self.add_state_in_short(alias),
-                // One fresh piece more tells nothing, unless something was put into it.
-                Root::Fresh(..) if self.aliases.len() >= 4 * MOST_ALIASES => return,
-                Root::Fresh(..) | Root::Param(_) | Root::Part(..) | Root::Capture(_) => {}
-            }
+        if self.aliases.len() >= MOST_ALIASES && matches!(alias.root, Root::State(_)) {
+            return self.add_state_in_short(alias);
         }
         self.aliases.insert(at, alias);
     }
