@@ -352,15 +352,10 @@ impl<'s, 'a> Standing<'s, 'a> {
             caller.call?;
             op = Some(match self.is_op(caller.function) {
                 Some(op) => op,
-                None => self.covering(self.owner(caller.function), seen)?,
+                None => self.covering(caller.function, seen)?,
             });
         }
         op
-    }
-
-    /// A closure runs where its function is called.
-    fn owner(&self, f: FunctionRef) -> FunctionRef {
-        f
     }
 
     /// Whether every known call comes from methods of an `autograd.Function`.

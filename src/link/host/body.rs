@@ -180,7 +180,7 @@ impl Run<'_, '_> {
             Op::Const(Const::None) => Abs::none(),
             Op::Const(_) | Op::Undefined | Op::Format(_) | Op::Slice(..) | Op::Function(_) | Op::Class(_) | Op::Exception => Abs::default(),
             Op::Import(_) => self.imported(v),
-            Op::Attr(object, name) => self.attribute(v, object, name),
+            Op::Attr(object, name) => self.attribute(object, name),
             Op::Index(object, index) => self.index(v, object, index),
             Op::Tuple(items) => self.display(v, body.items(items), false),
             Op::List(items) | Op::Set(items) => self.display(v, body.items(items), true),
@@ -628,7 +628,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn attribute(&mut self, v: ValueId, object: ValueId, name: Name) -> Abs {
+    fn attribute(&mut self, object: ValueId, name: Name) -> Abs {
         let abs = self.abs(object).clone();
         let name: Arc<str> = self.text(name).into();
         if abs.aliases.is_empty() {
@@ -655,7 +655,6 @@ impl Run<'_, '_> {
                 },
             }
         }
-        let _ = v;
         all
     }
 

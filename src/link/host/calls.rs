@@ -67,7 +67,7 @@ impl Run<'_, '_> {
         }
         if let Op::Attr(object, name) = self.body.op(call.callee) {
             let name = self.text(name).to_owned();
-            return self.call_method(v, id, object, &name, &args);
+            return self.call_method(v, object, &name, &args);
         }
         if matches!(self.body.op(call.callee), Op::Param(_))
             || !entities.is_empty() && matches!(self.body.op(call.callee), Op::Phi(_) | Op::Select(..))
@@ -863,7 +863,7 @@ impl Run<'_, '_> {
     }
 
     /// A method on a value: of a tensor, a container, or something unknown.
-    fn call_method(&mut self, v: ValueId, id: CallId, object: ValueId, name: &str, args: &Arguments) -> Abs {
+    fn call_method(&mut self, v: ValueId, object: ValueId, name: &str, args: &Arguments) -> Abs {
         let receiver = Passed {
             abs: self.abs(object).clone(),
             value: Some(object),
@@ -877,7 +877,7 @@ impl Run<'_, '_> {
                 .any(|a| matches!(&a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root))
             || matches!(self.body.op(object), Op::List(_) | Op::Dict(_) | Op::Set(_) | Op::Collect(..));
         if is_container_method(name) && (container || self.host.knowledge.torch.method(name).is_none()) {
-            return self.call_container(v, &receiver, name, args);
+            return self.call_container(&receiver, name, args);
         }
         if receiver.abs.aliases.is_empty() && self.is_text(object) {
             return Abs::default();
@@ -901,7 +901,6 @@ impl Run<'_, '_> {
         {
             self.runs_params = true;
         }
-        let _ = id;
         let mut all = args.clone();
         let object_only = receiver.abs.aliases.iter().all(|a| match &a.root {
             Root::Param(i) => !matches!(
@@ -921,7 +920,7 @@ impl Run<'_, '_> {
         matches!(self.body.op(v), Op::Const(Const::Str(_) | Const::Bytes) | Op::Format(_))
     }
 
-    fn call_container(&mut self, v: ValueId, receiver: &Passed, name: &str, args: &Arguments) -> Abs {
+    fn call_container(&mut self, receiver: &Passed, name: &str, args: &Arguments) -> Abs {
         let abs = &receiver.abs;
         let first = args.positional.first();
         match name {
@@ -965,10 +964,7 @@ impl Run<'_, '_> {
                 });
                 all
             }
-            _ => {
-                let _ = v;
-                Abs::default()
-            }
+            _ => Abs::default(),
         }
     }
 

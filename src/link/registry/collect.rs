@@ -38,7 +38,7 @@ pub(crate) fn ops(resolver: &Resolver<'_>, registry: &mut Registry) -> Vec<Op> {
     for _round in 0..4 {
         found = scan(resolver, registry);
         let known: FxHashSet<FunctionRef> = registry.registrars.iter().filter_map(|r| r.function).collect();
-        let new: Vec<Registrar> = wrappers::discover(resolver, registry, &found)
+        let new: Vec<Registrar> = wrappers::discover(resolver, &found)
             .into_iter()
             .filter(|r| r.function.is_none_or(|f| !known.contains(&f)))
             .collect();
@@ -105,7 +105,7 @@ fn scan_file(resolver: &Resolver<'_>, registry: &Registry, lasts: &FxHashSet<Str
             if !rows.is_empty() {
                 let fitting = rows.iter().find(|r| fits(resolver, &r.row, at, call)).or(rows.first());
                 found.extend(fitting.and_then(|r| read(resolver, r, at, value, call_id, call)));
-            } else if let Some(extension) = of_op_object(resolver, registry, at, call) {
+            } else if let Some(extension) = of_op_object(resolver, at, call) {
                 found.extend(read(resolver, &extension, at, value, call_id, call));
             }
         }
@@ -136,7 +136,7 @@ fn fits(resolver: &Resolver<'_>, row: &Register, at: FunctionRef, call: &Call) -
 }
 
 /// `@f.register_fake` where `f` is a function that `custom_op` decorates.
-fn of_op_object(resolver: &Resolver<'_>, registry: &Registry, at: FunctionRef, call: &Call) -> Option<Registrar> {
+fn of_op_object(resolver: &Resolver<'_>, at: FunctionRef, call: &Call) -> Option<Registrar> {
     let Code::Attr(object, name) = resolver.body(at).op(call.callee) else {
         return None;
     };
@@ -154,7 +154,6 @@ fn of_op_object(resolver: &Resolver<'_>, registry: &Registry, at: FunctionRef, c
         form: Form::Decorator,
         ..Register::default()
     };
-    let _ = registry;
     Some(Registrar {
         row,
         shown: format!("torch.library.CustomOpDef.{name}"),

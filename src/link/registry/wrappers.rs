@@ -1,7 +1,7 @@
 //! A project's own registrars: functions that forward a name and a callable, and those that only pretend to.
 
+use super::Registrar;
 use super::collect::{Found, is_def, param_of};
-use super::{Registrar, Registry};
 use crate::facts::{FunctionId, FunctionKind, MODULE, Op, ParamKind, ValueId};
 use crate::knowledge::frameworks::{Argument, Form, Missing, Register, Role, Yields};
 use crate::link::resolve::{Entity, Resolver, ValueRef};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
 /// Registrars among the functions whose registering calls take name and callable from a parameter.
-pub(super) fn discover(resolver: &Resolver<'_>, registry: &Registry, found: &[Found]) -> Vec<Registrar> {
+pub(super) fn discover(resolver: &Resolver<'_>, found: &[Found]) -> Vec<Registrar> {
     let mut by_owner: BTreeMap<FunctionRef, Vec<&Found>> = BTreeMap::new();
     for f in found {
         let owner = [f.name_value, f.implementation]
@@ -25,7 +25,6 @@ pub(super) fn discover(resolver: &Resolver<'_>, registry: &Registry, found: &[Fo
     let rows = by_owner
         .into_iter()
         .filter_map(|(owner, calls)| registrar_of(resolver, owner, &calls));
-    let _ = registry;
     rows.collect()
 }
 
