@@ -8,6 +8,7 @@ mod fake;
 mod imports;
 mod loading;
 mod names;
+mod op_text;
 mod safety;
 mod scope;
 mod signature;

@@ -3,6 +3,7 @@
 use super::fake::Fake;
 use super::imports;
 use super::names::{self, Chosen};
+use super::op_text::OpText;
 use super::safety::has_keyword_only_tensor;
 use super::scope::{Scope, absolute_module};
 use super::signature;
@@ -183,92 +184,27 @@ impl Registration<'_, '_> {
         (name, Some(imports::global(file, &line)))
     }
 
-    fn list(&self, open: &str, close: &str) -> String {
-        let names: Vec<String> = self.mutated.iter().map(|n| format!("\"{n}\"")).collect();
-        let comma = if open == "(" && names.len() == 1 { "," } else { "" };
-        format!("{open}{}{comma}{close}", names.join(", "))
-    }
-
-    /// The decorator that stands above the implementation, if the style has one.
-    fn decorator(&self, register: &str, fake: &str, named: bool) -> Option<String> {
-        let (indent, unit) = (self.indent(), &self.scope.facts().layout.indent);
-        let (callee, arguments) = match self.route {
-            Route::CustomOp => {
-                let name = format!("\"{}::{}\"", self.namespace, self.names.op);
-                (
-                    "@torch.library.custom_op".to_string(),
-                    vec![name, format!("mutates_args={}", self.list("(", ")"))],
-                )
-            }
-            Route::House(_, style) if style.form == Form::Decorator => {
-                let mut arguments = Vec::new();
-                if !named {
-                    arguments.push(format!("{}=\"{}\"", style.op, self.names.op));
-                }
-                if !self.mutated.is_empty() {
-                    arguments.push(format!("{}={}", style.mutated, self.list("[", "]")));
-                }
-                match (self.fake, &style.fake_like) {
-                    (Some(Fake { like: Some(like), .. }), Some(keyword)) => arguments.push(format!("{keyword}=\"{like}\"")),
-                    (Some(_), _) if !self.split.nothing => arguments.push(format!("{}={fake}", style.fake)),
-                    _ => {}
-                }
-                (format!("@{register}"), arguments)
-            }
-            Route::Library | Route::House(..) => return None,
-        };
-        Some(signature::call("", &callee, &arguments, indent, unit) + "\n")
-    }
-
-    /// The statements that register the op behind its functions, if the style has them.
-    fn statements(&self, register: &str, private: &Private) -> Option<String> {
-        let (indent, unit) = (self.indent(), &self.scope.facts().layout.indent);
-        let (implementation, op) = (&private.implementation, &self.names.op);
-        match self.route {
-            Route::House(_, style) if style.form != Form::Decorator => {
-                let mut arguments = vec![
-                    format!("{}=\"{op}\"", style.op),
-                    format!("{}={implementation}", style.implementation),
-                    format!("{}={}", style.mutated, self.list("[", "]")),
-                ];
-                if self.needs_fake() {
-                    arguments.push(format!("{}={}", style.fake, private.fake));
-                }
-                Some(signature::exploded("", register, &arguments, indent, unit) + "\n")
-            }
-            Route::Library => {
-                let schema = format!(
-                    "\"{op}\" + torch.library.infer_schema({implementation}, mutates_args={})",
-                    self.list("(", ")")
-                );
-                let lines = [
-                    signature::call("", &format!("{register}.define"), &[schema], indent, unit),
-                    format!("{indent}{register}.impl(\"{op}\", {implementation}, \"CompositeExplicitAutograd\")"),
-                    format!("{indent}{register}.impl(\"{op}\", torch.library.fallthrough_kernel, \"Autograd\")"),
-                    format!(
-                        "{indent}torch.library.register_fake(\"{}::{op}\", {}, lib={register})",
-                        self.namespace, private.fake
-                    ),
-                ];
-                Some(lines.join("\n") + "\n")
-            }
-            Route::CustomOp | Route::House(..) => None,
-        }
-    }
-
-    /// An op that mutates and returns nothing gets its fake from torch, except under a composite key.
-    fn needs_fake(&self) -> bool {
-        match self.route {
-            Route::Library => true,
-            Route::CustomOp | Route::House(..) => !self.split.nothing,
+    fn op_text<'t>(&'t self, private: &'t Private) -> OpText<'t> {
+        OpText {
+            route: self.route,
+            namespace: self.namespace,
+            op: &self.names.op,
+            mutated: self.mutated,
+            implementation: &private.implementation,
+            fake_name: &private.fake,
+            fake: self.fake,
+            nothing: self.split.nothing,
+            indent: self.indent(),
+            unit: &self.scope.facts().layout.indent,
         }
     }
 
     /// The fake implementation as a function.
-    fn fake_function(&self, name: &str) -> Option<String> {
-        if !self.needs_fake() {
+    fn fake_function(&self, private: &Private) -> Option<String> {
+        if !self.op_text(private).needs_fake() {
             return None;
         }
+        let name = &private.fake;
         let (indent, inner) = (self.indent(), self.inner());
         let returns = self.split.returns.as_deref();
         let header = signature::plain_header(self.scope, name, returns, &self.split.edits, indent);
@@ -284,11 +220,10 @@ impl Registration<'_, '_> {
         let function = self.scope.function();
         let private = self.private();
         let named = self.names.op == self.scope.name(function.name);
-        let like =
-            matches!((self.fake, self.route), (Some(Fake { like: Some(_), .. }), Route::House(_, style)) if style.fake_like.is_some());
-        let decorator = self.decorator(register, &private.fake, named).unwrap_or_default();
+        let like = self.op_text(&private).fake_is_like();
+        let decorator = self.op_text(&private).decorator(register, named).unwrap_or_default();
         let def = self.scope.source().line_start(function.header.start);
-        let fake = if like { None } else { self.fake_function(&private.fake) };
+        let fake = if like { None } else { self.fake_function(&private) };
         let above = self.above(function.span.start);
         match fake.map(|fake| format!("{fake}{}", self.gap())) {
             Some(fake) if above == def => edits.push(Edit::insert(def, format!("{fake}{decorator}"))),
@@ -310,9 +245,9 @@ impl Registration<'_, '_> {
         let private = self.private();
         let def = source.line_start(function.header.start);
         let decorators = source.line_start(function.span.start).min(def);
-        let decorator = self.decorator(register, &private.fake, false).unwrap_or_default();
+        let decorator = self.op_text(&private).decorator(register, false).unwrap_or_default();
         let like = in_place && matches!(self.fake, Some(Fake { like: Some(_), .. }));
-        let fake = if like { None } else { self.fake_function(&private.fake) };
+        let fake = if like { None } else { self.fake_function(&private) };
         let before = fake
             .as_ref()
             .filter(|_| in_place)
@@ -346,7 +281,7 @@ impl Registration<'_, '_> {
             };
             text.push_str(&format!("{}{register}{fake}", self.gap()));
         }
-        if let Some(statements) = self.statements(register, &private) {
+        if let Some(statements) = self.op_text(&private).statements(register) {
             text.push_str(&format!("{}{statements}", self.gap()));
         }
         text.push_str(&format!("{}{}", self.gap(), self.public(in_place, &private)));

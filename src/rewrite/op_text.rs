@@ -1,0 +1,111 @@
+//! The text that registers one op, in each style, whatever its functions look like.
+
+use super::fake::Fake;
+use super::signature;
+use super::styles::Route;
+use crate::knowledge::frameworks::Form;
+
+/// An op whose functions stand somewhere in a module.
+pub(super) struct OpText<'s> {
+    pub(super) route: &'s Route<'s>,
+    pub(super) namespace: &'s str,
+    /// The op's name, without the namespace.
+    pub(super) op: &'s str,
+    pub(super) mutated: &'s [String],
+    /// The private function that does the work.
+    pub(super) implementation: &'s str,
+    /// The name of the fake implementation, if it is written out.
+    pub(super) fake_name: &'s str,
+    pub(super) fake: Option<&'s Fake>,
+    /// It returns nothing.
+    pub(super) nothing: bool,
+    /// Indentation of the functions, and one level more.
+    pub(super) indent: &'s str,
+    pub(super) unit: &'s str,
+}
+
+impl OpText<'_> {
+    fn list(&self, open: &str, close: &str) -> String {
+        let names: Vec<String> = self.mutated.iter().map(|n| format!("\"{n}\"")).collect();
+        let comma = if open == "(" && names.len() == 1 { "," } else { "" };
+        format!("{open}{}{comma}{close}", names.join(", "))
+    }
+
+    /// An op that mutates and returns nothing gets its fake from torch, except under a composite key.
+    pub(super) fn needs_fake(&self) -> bool {
+        match self.route {
+            Route::Library => true,
+            Route::CustomOp | Route::House(..) => !self.nothing,
+        }
+    }
+
+    /// The registrar's shorthand for the fake takes the place of a function.
+    pub(super) fn fake_is_like(&self) -> bool {
+        matches!((self.fake, self.route), (Some(Fake { like: Some(_), .. }), Route::House(_, style)) if style.form == Form::Decorator && style.fake_like.is_some())
+    }
+
+    /// The decorator that stands above the implementation, if the style has one. `named`: the op has the implementation's name.
+    pub(super) fn decorator(&self, register: &str, named: bool) -> Option<String> {
+        let (callee, arguments) = match self.route {
+            Route::CustomOp => {
+                let name = format!("\"{}::{}\"", self.namespace, self.op);
+                (
+                    "@torch.library.custom_op".to_string(),
+                    vec![name, format!("mutates_args={}", self.list("(", ")"))],
+                )
+            }
+            Route::House(_, style) if style.form == Form::Decorator => {
+                let mut arguments = Vec::new();
+                if !named {
+                    arguments.push(format!("{}=\"{}\"", style.op, self.op));
+                }
+                if !self.mutated.is_empty() {
+                    arguments.push(format!("{}={}", style.mutated, self.list("[", "]")));
+                }
+                match (self.fake, &style.fake_like) {
+                    (Some(Fake { like: Some(like), .. }), Some(keyword)) => arguments.push(format!("{keyword}=\"{like}\"")),
+                    (Some(_), _) if !self.nothing => arguments.push(format!("{}={}", style.fake, self.fake_name)),
+                    _ => {}
+                }
+                (format!("@{register}"), arguments)
+            }
+            Route::Library | Route::House(..) => return None,
+        };
+        Some(signature::call("", &callee, &arguments, self.indent, self.unit) + "\n")
+    }
+
+    /// The statements that register the op behind its functions, if the style has them.
+    pub(super) fn statements(&self, register: &str) -> Option<String> {
+        let (indent, unit, implementation, op) = (self.indent, self.unit, self.implementation, self.op);
+        match self.route {
+            Route::House(_, style) if style.form != Form::Decorator => {
+                let mut arguments = vec![
+                    format!("{}=\"{op}\"", style.op),
+                    format!("{}={implementation}", style.implementation),
+                    format!("{}={}", style.mutated, self.list("[", "]")),
+                ];
+                if self.needs_fake() {
+                    arguments.push(format!("{}={}", style.fake, self.fake_name));
+                }
+                Some(signature::exploded("", register, &arguments, indent, unit) + "\n")
+            }
+            Route::Library => {
+                let schema = format!(
+                    "\"{op}\" + torch.library.infer_schema({implementation}, mutates_args={})",
+                    self.list("(", ")")
+                );
+                let lines = [
+                    signature::call("", &format!("{register}.define"), &[schema], indent, unit),
+                    format!("{indent}{register}.impl(\"{op}\", {implementation}, \"CompositeExplicitAutograd\")"),
+                    format!("{indent}{register}.impl(\"{op}\", torch.library.fallthrough_kernel, \"Autograd\")"),
+                    format!(
+                        "{indent}torch.library.register_fake(\"{}::{op}\", {}, lib={register})",
+                        self.namespace, self.fake_name
+                    ),
+                ];
+                Some(lines.join("\n") + "\n")
+            }
+            Route::CustomOp | Route::House(..) => None,
+        }
+    }
+}
