@@ -3,11 +3,14 @@
 //! A function that forwards a name and a callable of its caller to a known registrar is a registrar itself; so is one that
 //! takes `mutates_args` and gives its function back unchanged (a disabled one).
 
-mod collect;
+mod assemble;
+mod declared;
 mod decoration;
+mod read;
+mod scan;
 mod wrappers;
 
-pub(crate) use collect::ops;
+pub(crate) use scan::ops;
 
 use super::host::Host;
 use super::resolve::{Resolver, ValueRef};

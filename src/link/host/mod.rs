@@ -3,10 +3,20 @@
 //! One abstract run per body over its gated SSA: whose memory may each value share, and which of that is written.
 //! Callees are summarised first, on demand; a recursive knot is run until its summary stays.
 
+mod access;
+mod apply;
+mod arguments;
 mod body;
 mod calls;
+mod ends;
+mod guards;
 mod launch;
+mod memory;
+mod methods;
+mod objects;
+mod outside;
 mod values;
+mod writes;
 
 pub(crate) use values::{Abs, Alias, Key, Root};
 

@@ -1,7 +1,7 @@
 //! A project's own registrars: functions that forward a name and a callable, and those that only pretend to.
 
 use super::Registrar;
-use super::collect::{Found, is_def, param_of};
+use super::read::{Found, is_def, param_of};
 use crate::facts::{FunctionId, FunctionKind, MODULE, Op, ParamKind, ValueId};
 use crate::knowledge::frameworks::{Argument, Form, Missing, Register, Role, Yields};
 use crate::link::resolve::{Entity, Resolver, ValueRef};
@@ -114,7 +114,7 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
 
 fn namespace(resolver: &Resolver<'_>, library: ValueRef) -> Option<String> {
     resolver.entities(library.at, library.value).into_iter().find_map(|e| match e {
-        Entity::Made(_, made) => super::collect::library_name(resolver, made)?.into_iter().next(),
+        Entity::Made(_, made) => super::read::library_name(resolver, made)?.into_iter().next(),
         _ => None,
     })
 }

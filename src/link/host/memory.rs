@@ -1,0 +1,164 @@
+//! What was put where: the insides of containers and objects.
+
+use super::super::conditions::Condition;
+use super::body::Run;
+use super::{Abs, Alias, Key, Root};
+use crate::facts::{Const, Op, ValueId};
+use std::sync::Arc;
+
+impl Run<'_, '_> {
+    pub(super) fn store(&mut self, root: Root, key: Key, value: Abs) {
+        if value.aliases.is_empty() && value.pointees.is_empty() && value.parts.is_none() && !matches!(key, Key::Name(_)) {
+            return;
+        }
+        let keys = self.heap_keys.entry(root.clone()).or_default();
+        if !keys.contains(&key) {
+            keys.push(key.clone());
+            keys.sort();
+        }
+        let slot = self.heap.entry((root, key)).or_default();
+        let next = slot.clone().join(&value.anywhere());
+        if next != *slot {
+            *slot = next;
+            self.changed = true;
+        }
+    }
+
+    /// What lies at a key of a piece of memory; `None` when nothing was put there in view.
+    pub(super) fn load(&self, root: &Root, key: &Key) -> Option<Abs> {
+        let at = |k: &Key| self.heap.get(&(root.clone(), k.clone())).cloned();
+        if *key == Key::Any {
+            let keys = self.heap_keys.get(root)?;
+            return keys.iter().filter_map(at).reduce(|a, b| a.join(&b));
+        }
+        match (at(key), at(&Key::Any)) {
+            (Some(a), Some(b)) => Some(a.join(&b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    pub(super) fn make_container(&mut self, v: ValueId, n: u16) -> Root {
+        self.containers.insert((v, n));
+        Root::Fresh(v, n)
+    }
+
+    pub(super) fn is_container(&self, root: &Root) -> bool {
+        matches!(root, Root::Fresh(v, n) if self.containers.contains(&(*v, *n)))
+    }
+
+    /// A value with all that is in it, at any depth.
+    pub(super) fn reach(&self, abs: &Abs) -> Abs {
+        let mut all = Abs {
+            parts: None,
+            ..abs.clone()
+        };
+        let mut seen: Vec<Root> = Vec::new();
+        loop {
+            let next = all
+                .aliases
+                .iter()
+                .find(|a| matches!(a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root) && !seen.contains(&a.root));
+            let Some(root) = next.map(|a| a.root.clone()) else { return all };
+            if let Some(inside) = self.load(&root, &Key::Any) {
+                all.add_all(&inside);
+            }
+            seen.push(root);
+        }
+    }
+
+    pub(super) fn display(&mut self, v: ValueId, items: &[ValueId], list: bool) -> Abs {
+        let mut parts = Vec::with_capacity(items.len());
+        let mut known = true;
+        let mut all = Abs::default();
+        for &item in items {
+            let abs = self.abs(item).clone();
+            all.add_all(&abs);
+            if matches!(self.body.op(item), Op::Star(_)) {
+                match &abs.parts {
+                    Some(inner) => parts.extend(inner.iter().cloned()),
+                    None => known = false,
+                }
+            } else {
+                parts.push(abs);
+            }
+        }
+        if list {
+            let root = self.make_container(v, 0);
+            all.add(Alias {
+                root,
+                when: Condition::True,
+                maybe: None,
+                known: true,
+            });
+        }
+        Abs {
+            parts: known.then(|| Arc::new(parts)),
+            none: false,
+            ..all
+        }
+    }
+
+    pub(super) fn dict(&mut self, v: ValueId, items: &[ValueId]) -> Abs {
+        let root = self.make_container(v, 0);
+        let mut all = Abs::of(root.clone());
+        for pair in items.chunks(2) {
+            let value = self.abs(pair[1]).clone();
+            let key = match self.body.op(pair[0]) {
+                Op::Undefined => {
+                    self.spread(&root, &value);
+                    all.add_all(&value);
+                    continue;
+                }
+                Op::Const(Const::Str(name)) => Key::Name(self.text(name).into()),
+                _ => Key::Any,
+            };
+            all.add_all(&value);
+            self.store(root.clone(), key, value);
+        }
+        all
+    }
+
+    /// Copies the entries of dicts into another.
+    pub(super) fn spread(&mut self, into: &Root, from: &Abs) {
+        for (key, value) in self.entries(from) {
+            self.store(into.clone(), key, value);
+        }
+    }
+
+    /// What was put in view into the containers that a value may be, by key.
+    pub(super) fn entries(&self, from: &Abs) -> Vec<(Key, Abs)> {
+        let mut entries: std::collections::BTreeMap<Key, Abs> = std::collections::BTreeMap::new();
+        for alias in &from.aliases {
+            match self.heap_keys.get(&alias.root) {
+                Some(keys) => {
+                    for key in keys {
+                        if let Some(value) = self.heap.get(&(alias.root.clone(), key.clone())) {
+                            entries.entry(key.clone()).or_default().add_all(value);
+                        }
+                    }
+                }
+                None if alias.root.is_argument() || matches!(alias.root, Root::State(_)) => {
+                    entries.entry(Key::Any).or_default().add(alias.clone());
+                }
+                None => {}
+            }
+        }
+        entries.into_iter().collect()
+    }
+
+    /// The containers among the memory that a value may be: what is put into the value goes there. Without one, all of it.
+    pub(super) fn container_roots(&self, abs: &Abs) -> Vec<Root> {
+        let containers: Vec<Root> = abs
+            .aliases
+            .iter()
+            .map(|a| &a.root)
+            .filter(|r| self.is_container(r))
+            .cloned()
+            .collect();
+        if containers.is_empty() {
+            abs.aliases.iter().map(|a| a.root.clone()).collect()
+        } else {
+            containers
+        }
+    }
+}

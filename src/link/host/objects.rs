@@ -1,0 +1,130 @@
+//! Objects: instances that are made or called, what `functools.partial` and the like return.
+
+use super::super::resolve::{ClassRef, Entity, ValueRef};
+use super::arguments::{Arguments, Passed};
+use super::body::Run;
+use super::calls::is_tensorless;
+use super::{Abs, Key, Root};
+use crate::facts::{ArgKind, Call, CallId, Op, ValueId};
+
+impl Run<'_, '_> {
+    /// An instance is made: it holds what the constructor gets.
+    pub(super) fn construct(&mut self, v: ValueId, class: ClassRef, args: &Arguments) -> Abs {
+        let root = self.make_container(v, 0);
+        let mut all = Abs::of(root.clone());
+        let init = self
+            .host
+            .resolver
+            .members(class, "__init__", true)
+            .into_iter()
+            .find_map(|e| match e {
+                Entity::Bound(f) | Entity::Function(f) => Some(f),
+                _ => None,
+            });
+        if let Some(init) = init.filter(|_| !is_tensorless(args)) {
+            let own = Passed {
+                abs: all.clone(),
+                value: None,
+                span: self.body.value(v).span,
+            };
+            self.call_function(v, None, init, Some(own), args);
+        }
+        let fields = self.fields(class);
+        for (i, passed) in args.positional.iter().enumerate() {
+            let key = fields.get(i).map_or(Key::Any, |name| Key::Name(name.as_str().into()));
+            self.store(root.clone(), key, passed.abs.clone());
+        }
+        for (name, passed) in &args.keyword {
+            self.store(root.clone(), Key::Name(name.clone()), passed.abs.clone());
+        }
+        for (_, open) in &args.open_stars {
+            self.store(root.clone(), Key::Any, open.abs.clone());
+        }
+        all.add_all(&Abs {
+            parts: None,
+            ..self.everything(args)
+        });
+        all
+    }
+
+    /// Names of a class's annotated fields, in order (dataclasses, named tuples).
+    pub(super) fn fields(&self, class: ClassRef) -> Vec<String> {
+        let facts = self.host.resolver.facts(class.file);
+        let body = facts.function(facts.classes[class.class.index()].body);
+        let mut fields: Vec<(u32, String)> = Vec::new();
+        for statement in &body.body.statements {
+            if statement.kind == crate::facts::StatementKind::Assign
+                && statement.parent.is_none()
+                && let Some(name) = statement.defines.first()
+            {
+                fields.push((statement.span.start, facts.name(*name).to_owned()));
+            }
+        }
+        fields.sort();
+        fields.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// `obj(…)` for an instance of a class of the project.
+    pub(super) fn call_instance(&mut self, v: ValueId, id: CallId, class: ClassRef, call: &Call, args: &Arguments) -> Abs {
+        let resolver = self.host.resolver;
+        for name in ["__call__", "forward"] {
+            let found = resolver
+                .members(class, name, true)
+                .into_iter()
+                .find_map(|e| if let Entity::Bound(f) = e { Some(f) } else { None });
+            if let Some(f) = found {
+                let receiver = Passed {
+                    abs: self.abs(call.callee).clone(),
+                    value: None,
+                    span: self.body.value(call.callee).span,
+                };
+                return self.call_function(v, Some(id), f, Some(receiver), args);
+            }
+        }
+        self.unknown_call(v, None, args, "the object's `__call__` is not in view")
+    }
+
+    /// A call of what a call returned: `functools.partial(f, x)(y)`, a module of torch.
+    pub(super) fn call_made(&mut self, v: ValueId, id: CallId, name: &str, made: ValueRef, args: &Arguments) -> Abs {
+        if name == "functools.partial" && made.at == self.f {
+            let Op::Call(inner) = self.body.op(made.value) else {
+                return Abs::default();
+            };
+            let mut all = self.arguments(self.body.call(inner));
+            let target = self
+                .body
+                .call(inner)
+                .args
+                .first()
+                .filter(|a| a.kind == ArgKind::Positional)
+                .map(|a| a.value);
+            if !all.positional.is_empty() {
+                all.positional.remove(0);
+            }
+            all.positional.extend(args.positional.iter().cloned());
+            all.keyword.retain(|(k, _)| !args.keyword.iter().any(|(o, _)| o == k));
+            all.keyword.extend(args.keyword.iter().cloned());
+            all.open_stars.extend(args.open_stars.iter().cloned());
+            all.open_keywords.extend(args.open_keywords.iter().cloned());
+            let functions = target.map(|t| self.host.resolver.functions(self.f, t)).unwrap_or_default();
+            if functions.is_empty() {
+                return self.unknown_call(v, None, &all, "the callee is not in view");
+            }
+            let mut out = Abs::default();
+            for f in functions {
+                out = out.join(&self.call_function(v, Some(id), f, None, &all));
+            }
+            return out;
+        }
+        if is_tensorless(args) {
+            return Abs::default();
+        }
+        if name.starts_with("torch.nn.") {
+            let place = self.place(v);
+            let mut result = self.everything(args).maybe(place);
+            result.add_all(&Abs::of(Root::Fresh(v, 0)));
+            return result;
+        }
+        self.unknown_call(v, None, args, "the callee is not in view")
+    }
+}

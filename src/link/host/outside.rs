@@ -1,0 +1,343 @@
+//! Calls of what is not the project's: torch, registered ops, functions that framework files describe.
+
+use super::super::conditions::Condition;
+use super::super::registry::Target;
+use super::super::resolve::Entity;
+use super::arguments::{Arguments, Passed};
+use super::body::Run;
+use super::calls::is_tensorless;
+use super::{Abs, Key, Root};
+use crate::facts::{Call, CallId, Const, Op, ValueId};
+use crate::knowledge::frameworks::Callee;
+use crate::knowledge::torch::{Effect as TorchEffect, Shares};
+use crate::program::Step;
+use crate::source::Place;
+use std::sync::Arc;
+
+impl Run<'_, '_> {
+    /// `None`: nothing is known of it, and it is looked up as a method.
+    pub(super) fn call_external(&mut self, v: ValueId, id: CallId, call: &Call, name: &str, args: &Arguments) -> Option<Abs> {
+        let host = self.host;
+        if let Some(row) = host.registry.callee(host.knowledge, name) {
+            return Some(self.call_row(v, row, None, args));
+        }
+        if let Some(op) = name.strip_prefix("torch.ops.") {
+            if let Some(effect) = host.knowledge.torch.function(name) {
+                return Some(self.call_torch(v, effect, name, args, None));
+            }
+            return Some(self.call_op(v, id, op, args));
+        }
+        if let Some(effect) = host.knowledge.torch.function(name) {
+            return Some(self.call_torch(v, effect, name, args, None));
+        }
+        if name.starts_with("torch.") {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            if last == "apply"
+                && let Op::Attr(object, _) = self.body.op(call.callee)
+                && let Some(result) = self.call_autograd(v, object, args)
+            {
+                return Some(result);
+            }
+            if name.starts_with("torch.nn.Module.") || name.starts_with("torch.autograd.") {
+                return Some(Abs::default());
+            }
+            if is_tensorless(args) {
+                return Some(Abs::default());
+            }
+            return Some(self.unknown_call(v, None, args, "torch's schemas do not name it"));
+        }
+        if let Some(plain) = name.strip_prefix("builtins.") {
+            return Some(self.call_builtin(v, plain, args));
+        }
+        if is_tensorless(args) {
+            return Some(Abs::default());
+        }
+        match foreign(name) {
+            Foreign::Pure => Some(Abs::of(Root::Fresh(v, 0))),
+            Foreign::PassesOn => Some(self.everything(args)),
+            Foreign::MaybeView => {
+                let place = self.place(v);
+                Some(self.everything(args).maybe(place))
+            }
+            Foreign::Unknown => Some(self.unknown_call(v, None, args, "its source is not in view")),
+        }
+    }
+
+    /// `F.apply(…)` of an `autograd.Function` of the project.
+    pub(super) fn call_autograd(&mut self, v: ValueId, object: ValueId, args: &Arguments) -> Option<Abs> {
+        let classes = self.host.resolver.entities(self.f, object);
+        let class = classes
+            .into_iter()
+            .find_map(|e| if let Entity::Class(c) = e { Some(c) } else { None })?;
+        let members = self.host.resolver.members(class, "forward", false);
+        let forward = members.into_iter().find_map(|e| match e {
+            Entity::Function(f) | Entity::Bound(f) => Some(f),
+            _ => None,
+        })?;
+        let context = Passed {
+            abs: Abs::of(self.make_container(v, 1)),
+            value: None,
+            span: self.body.value(object).span,
+        };
+        Some(self.call_function(v, None, forward, Some(context), args))
+    }
+
+    /// A registered op, by what follows `torch.ops.`.
+    pub(super) fn call_op(&mut self, v: ValueId, id: CallId, path: &str, args: &Arguments) -> Abs {
+        let mut parts = path.split('.');
+        let (Some(namespace), Some(op)) = (parts.next(), parts.next()) else {
+            return Abs::default();
+        };
+        match self.host.registry.target(namespace, op) {
+            Some(Target::Implementation(f)) => {
+                let f = *f;
+                self.call_function(v, Some(id), f, None, args)
+            }
+            Some(Target::Schema(schema)) => {
+                let schema = schema.clone();
+                self.call_row(v, &schema, None, args)
+            }
+            None => self.unknown_call(v, None, args, "the op's registration is not in view"),
+        }
+    }
+
+    /// A callee that a framework file describes.
+    pub(super) fn call_row(&mut self, v: ValueId, row: &Callee, receiver: Option<&Passed>, args: &Arguments) -> Abs {
+        let find = |param: &str| -> Option<Passed> {
+            if param == "self" {
+                return receiver.cloned();
+            }
+            if let Some((_, passed)) = args.keyword.iter().find(|(k, _)| &**k == param) {
+                return Some(passed.clone());
+            }
+            let at = row.params.iter().position(|p| p == param)?;
+            args.positional.get(at).cloned()
+        };
+        for param in &row.writes {
+            if let Some(passed) = find(param) {
+                let place = Place {
+                    file: self.f.file,
+                    span: passed.span,
+                };
+                let name = row.name.rsplit('.').next().unwrap_or(&row.name);
+                let chain = vec![Step {
+                    place,
+                    what: format!("`{name}` writes its `{param}`"),
+                }];
+                self.write(&passed.abs, v, &Condition::True, chain, None);
+            }
+        }
+        let mut result = Abs::default();
+        row.view_of.iter().filter_map(|p| find(p)).for_each(|p| result.add_all(&p.abs));
+        let place = self.place(v);
+        row.maybe_view_of
+            .iter()
+            .filter_map(|p| find(p))
+            .for_each(|p| result.add_all(&p.abs.maybe(place)));
+        if result.aliases.is_empty() && !is_tensorless(args) {
+            return Abs::of(Root::Fresh(v, 0));
+        }
+        result
+    }
+
+    /// A function or method of torch.
+    pub(super) fn call_torch(&mut self, v: ValueId, effect: &TorchEffect, name: &str, args: &Arguments, receiver: Option<&Passed>) -> Abs {
+        let bound = bind_torch(effect, args, receiver);
+        let last = name.rsplit('.').next().unwrap_or(name).to_owned();
+        let flag = match effect.flag {
+            Some(flag) => bound[flag as usize].as_ref().map_or(Condition::False, |passed| self.is_set(passed)),
+            None => Condition::False,
+        };
+        for &param in &effect.writes {
+            let Some(passed) = &bound[param as usize] else { continue };
+            let when = if effect.conditional.contains(&param) {
+                flag.clone()
+            } else {
+                Condition::True
+            };
+            if when.value() == Some(false) {
+                continue;
+            }
+            let (what, place) = match effect.params[param as usize].as_ref() {
+                "self" => (format!("changed in place by `{last}`"), self.place(v)),
+                "input" => (
+                    format!("changed in place by `{last}`"),
+                    Place {
+                        file: self.f.file,
+                        span: passed.span,
+                    },
+                ),
+                param => (
+                    format!("written by `{last}` as `{param}`"),
+                    Place {
+                        file: self.f.file,
+                        span: passed.span,
+                    },
+                ),
+            };
+            let abs = passed.abs.clone();
+            self.write(&abs, v, &when, vec![Step { place, what }], None);
+        }
+        let results = |run: &mut Self, shares: &[Shares]| -> Vec<Abs> {
+            let each = shares.iter().enumerate();
+            each.map(|(i, shares)| run.shared(v, i as u16, shares, &bound)).collect()
+        };
+        let mut parts = match flag.value() {
+            Some(true) => results(self, &effect.flagged),
+            Some(false) => results(self, &effect.results),
+            None => {
+                let (plain, flagged) = (results(self, &effect.results), results(self, &effect.flagged));
+                if plain.len() == flagged.len() {
+                    let pairs = plain.into_iter().zip(flagged);
+                    pairs.map(|(a, b)| a.join(&b.when(&flag))).collect()
+                } else {
+                    let mut all = Abs::default();
+                    plain.iter().chain(&flagged).for_each(|p| all.add_all(p));
+                    vec![all]
+                }
+            }
+        };
+        let copied = effect.copies.and_then(|c| bound[c as usize].as_ref()).and_then(|p| p.value);
+        if let Some(value) = copied
+            && matches!(self.body.op(value), Op::Const(Const::Bool(true)))
+        {
+            return Abs::of(Root::Fresh(v, 0));
+        }
+        let mut pointees = Abs::addresses(bound.iter().flatten().map(|p| &p.abs)).pointees;
+        if last == "data_ptr" || last == "untyped_storage" {
+            pointees.extend(bound.iter().flatten().flat_map(|p| p.abs.aliases.iter().cloned()));
+        }
+        if last == "copy_" || last == "fill_" {
+            let addresses = Abs {
+                pointees: pointees.clone(),
+                ..Abs::default()
+            };
+            for alias in bound
+                .first()
+                .and_then(Option::as_ref)
+                .map(|p| p.abs.aliases.clone())
+                .unwrap_or_default()
+            {
+                self.store(alias.root, Key::Any, addresses.clone());
+            }
+        }
+        let mut result = match parts.len() {
+            0 => Abs::default(),
+            1 => parts.remove(0),
+            _ => {
+                let mut all = Abs::default();
+                parts.iter().for_each(|p| all.add_all(p));
+                Abs {
+                    parts: Some(Arc::new(parts)),
+                    ..all
+                }
+            }
+        };
+        result.pointees = pointees;
+        result
+    }
+
+    /// Whether an argument is neither `None` nor `False`.
+    pub(super) fn is_set(&self, passed: &Passed) -> Condition {
+        match passed.value.map(|value| (value, self.body.op(value))) {
+            Some((_, Op::Const(Const::None | Const::Bool(false)))) => Condition::False,
+            Some((_, Op::Const(_) | Op::Tuple(_) | Op::List(_))) => Condition::True,
+            Some((value, _)) => self.binding(value).truthy(),
+            None => Condition::Unknown,
+        }
+    }
+
+    pub(super) fn shared(&mut self, v: ValueId, n: u16, shares: &Shares, bound: &[Option<Passed>]) -> Abs {
+        let of = |params: &[u16]| {
+            let mut all = Abs::default();
+            for &p in params {
+                if let Some(Some(passed)) = bound.get(p as usize)
+                    && !passed.abs.none
+                {
+                    all.add_all(&passed.abs);
+                }
+            }
+            all
+        };
+        let fresh = Abs::of(Root::Fresh(v, n));
+        match shares {
+            Shares::Fresh => fresh,
+            Shares::Scalar => Abs::default(),
+            Shares::FreshList => {
+                self.make_container(v, n);
+                fresh
+            }
+            Shares::View(params) | Shares::Views(params) => {
+                let all = self.reach(&of(params));
+                if all.aliases.is_empty() { fresh } else { all }
+            }
+            Shares::Maybe(params) => {
+                let all = self.reach(&of(params));
+                if all.aliases.is_empty() { fresh } else { all.maybe(self.place(v)) }
+            }
+        }
+    }
+}
+
+pub(super) fn bind_torch(effect: &TorchEffect, args: &Arguments, receiver: Option<&Passed>) -> Vec<Option<Passed>> {
+    let mut bound: Vec<Option<Passed>> = vec![None; effect.params.len()];
+    let mut next = 0;
+    if let Some(receiver) = receiver {
+        if let Some(slot) = bound.first_mut() {
+            *slot = Some(receiver.clone());
+        }
+        next = 1;
+    }
+    for passed in &args.positional {
+        if next < effect.keyword_only as usize {
+            bound[next] = Some(passed.clone());
+            if !(effect.variadic && next + 1 == effect.keyword_only as usize) {
+                next += 1;
+            } else if let Some(Some(all)) = bound.get_mut(next) {
+                all.abs.add_all(&passed.abs);
+            }
+        }
+    }
+    for (_, star) in &args.open_stars {
+        for slot in bound.iter_mut().take(effect.keyword_only as usize).skip(next) {
+            slot.get_or_insert_with(|| star.clone());
+        }
+    }
+    for (name, passed) in &args.keyword {
+        let name = if &**name == "self" { "input" } else { &**name };
+        if let Some(i) = effect.params.iter().position(|p| &**p == name) {
+            bound[i] = Some(passed.clone());
+        }
+    }
+    bound
+}
+
+pub(super) fn foreign(name: &str) -> Foreign {
+    let module = name.split('.').next().unwrap_or(name);
+    match module {
+        "math" | "os" | "sys" | "time" | "logging" | "warnings" | "re" | "json" | "random" | "inspect" | "typing" | "operator" | "enum"
+        | "threading" | "platform" | "hashlib" | "gc" | "struct" | "statistics" | "string" | "textwrap" | "traceback" | "pathlib"
+        | "datetime" | "abc" | "packaging" | "weakref" | "contextlib" | "numbers" | "decimal" | "triton" | "nvtx" | "tqdm" => Foreign::Pure,
+        "itertools" | "collections" | "functools" | "dataclasses" => Foreign::PassesOn,
+        "copy" => {
+            if name == "copy.deepcopy" {
+                Foreign::Pure
+            } else {
+                Foreign::PassesOn
+            }
+        }
+        "einops" | "numpy" => Foreign::MaybeView,
+        _ => Foreign::Unknown,
+    }
+}
+
+/// What functions of Python's own modules do.
+pub(super) enum Foreign {
+    /// Reads its arguments.
+    Pure,
+    /// Hands its arguments on.
+    PassesOn,
+    /// May hand a view on.
+    MaybeView,
+    Unknown,
+}

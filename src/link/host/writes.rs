@@ -1,0 +1,165 @@
+//! Writes in the body itself, and the record of all writes.
+
+use super::super::conditions::{Condition, contradicts};
+use super::super::types::Kind;
+use super::body::Run;
+use super::{Abs, Effect, Key, Root};
+use crate::facts::{Const, Name, Op, ValueId};
+use crate::program::Step;
+use std::sync::Arc;
+
+impl Run<'_, '_> {
+    pub(super) fn set_attribute(&mut self, v: ValueId, object: ValueId, name: Name, value: ValueId) -> Abs {
+        let name: Arc<str> = self.text(name).into();
+        let assigned = self.abs(value).clone();
+        for alias in self.abs(object).aliases.clone() {
+            let tensor = matches!(alias.root, Root::Param(i) if self.kinds[i as usize] == Kind::Tensor);
+            if &*name == "data" && (tensor || !matches!(alias.root, Root::Param(_))) {
+                let target = Abs {
+                    aliases: vec![alias],
+                    ..Abs::default()
+                };
+                self.write(
+                    &target,
+                    v,
+                    &Condition::True,
+                    vec![self.step(v, "its `data` is replaced here".into())],
+                    None,
+                );
+                continue;
+            }
+            self.store(alias.root, Key::Name(name.clone()), assigned.clone());
+        }
+        Abs::default()
+    }
+
+    pub(super) fn set_index(&mut self, v: ValueId, object: ValueId, index: ValueId, value: ValueId) -> Abs {
+        let assigned = self.abs(value).clone();
+        let key = match self.body.op(index) {
+            Op::Const(Const::Str(name)) => Key::Name(self.text(name).into()),
+            Op::Const(Const::Int(i)) => u32::try_from(i).map_or(Key::Any, Key::Index),
+            _ => Key::Any,
+        };
+        let tensor_like = matches!(
+            self.body.op(index),
+            Op::Slice(..) | Op::Tuple(_) | Op::Const(Const::Ellipsis | Const::None)
+        ) || !self.abs(index).aliases.is_empty();
+        for alias in self.abs(object).aliases.clone() {
+            let of_dict = matches!(key, Key::Name(_))
+                || matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensors | Kind::Object(_) | Kind::Foreign));
+            let uncertain_state = matches!(alias.root, Root::State(_) | Root::Capture(_)) && !tensor_like && !assigned.aliases.is_empty();
+            if self.is_container(&alias.root) || (of_dict || uncertain_state) && !tensor_like {
+                self.store(alias.root, key.clone(), assigned.clone());
+                continue;
+            }
+            // A table of addresses.
+            if !assigned.pointees.is_empty() {
+                self.store(alias.root.clone(), Key::Any, Abs::addresses([&assigned]));
+            }
+            let target = Abs {
+                aliases: vec![alias],
+                ..Abs::default()
+            };
+            self.write(&target, v, &Condition::True, vec![self.step(v, "assigned into here".into())], None);
+        }
+        Abs::default()
+    }
+
+    pub(super) fn augment(&mut self, v: ValueId, target: ValueId, value: ValueId) -> Abs {
+        let old = self.abs(target).clone();
+        if old.aliases.is_empty() {
+            return self.arithmetic(v, &[target, value]);
+        }
+        let assigned = self.abs(value).clone();
+        let mut result = Abs {
+            parts: None,
+            ..old.clone()
+        };
+        for alias in &old.aliases {
+            if self.is_container(&alias.root) {
+                self.store(alias.root.clone(), Key::Any, assigned.clone());
+                continue;
+            }
+            let unsure = match alias.root {
+                Root::Param(i) => self.kinds[i as usize] != Kind::Tensor,
+                // `self.count += 1`: a number as often as a tensor. What is read from a tensor by index is one.
+                Root::State(_) | Root::Capture(_) | Root::Part(..) => !matches!(self.body.op(target), Op::Index(..)),
+                Root::Fresh(..) => false,
+            };
+            if unsure {
+                continue;
+            }
+            let target = Abs {
+                aliases: vec![alias.clone()],
+                ..Abs::default()
+            };
+            self.write(
+                &target,
+                v,
+                &Condition::True,
+                vec![self.step(v, "changed in place here".into())],
+                None,
+            );
+        }
+        result.add_pointees(&assigned);
+        result
+    }
+
+    pub(super) fn step(&self, v: ValueId, what: String) -> Step {
+        Step {
+            place: self.place(v),
+            what,
+        }
+    }
+
+    /// Records that all that a value may share is (or may be) written at `v`.
+    pub(super) fn write(&mut self, target: &Abs, v: ValueId, when: &Condition, chain: Vec<Step>, unknown: Option<Arc<str>>) {
+        if target.aliases.is_empty() {
+            return;
+        }
+        let all = self.reach(target);
+        let outside = all.aliases.iter().any(|a| !matches!(a.root, Root::Fresh(..)));
+        if !outside {
+            return;
+        }
+        let guard = self.guard(v);
+        if *when != Condition::True && contradicts(&[&guard, when]) {
+            return;
+        }
+        for alias in &all.aliases {
+            if matches!(alias.root, Root::Fresh(..)) {
+                continue;
+            }
+            if alias.when != Condition::True && contradicts(&[&guard, &alias.when, when]) {
+                continue;
+            }
+            let why = unknown
+                .clone()
+                .or_else(|| (!alias.known).then(|| "a callee that is not in view may have handed it on".into()));
+            let when = match alias.root.is_argument() {
+                true => Condition::all([guard.clone(), alias.when.clone(), when.clone()]).at_most(super::values::MOST_PARTS),
+                false => Condition::Unknown,
+            };
+            self.effect(Effect {
+                root: alias.root.clone(),
+                when,
+                maybe: alias.maybe,
+                unknown: why,
+                chain: chain.clone(),
+            });
+        }
+    }
+
+    pub(super) fn effect(&mut self, effect: Effect) {
+        let same = |e: &Effect| {
+            e.root == effect.root && e.unknown.is_some() == effect.unknown.is_some() && e.maybe.is_some() == effect.maybe.is_some()
+        };
+        if let Some(old) = self.effects.iter_mut().find(|e| same(e)) {
+            if old.when != effect.when {
+                old.when = old.when.clone().or(effect.when).at_most(super::values::MOST_PARTS);
+            }
+            return;
+        }
+        self.effects.push(effect);
+    }
+}

@@ -1,0 +1,293 @@
+//! Reads one registering call: which op, which function, which arguments.
+
+use super::{Registrar, argument, as_param};
+use crate::facts::{ArgKind, BinaryOp, Call, CallId, Facts, FunctionId, FunctionKind, Op as Code, ValueId};
+use crate::knowledge::frameworks::{Argument, Form, Role};
+use crate::link::resolve::{Entity, Resolver, ValueRef};
+use crate::program::FunctionRef;
+use crate::source::Place;
+
+/// One registering call, read.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) registrar: Registrar,
+    pub(super) at: FunctionRef,
+    pub(super) call: CallId,
+    /// The op's full names; empty when they cannot be known.
+    pub(super) names: Vec<String>,
+    /// The value that holds the name.
+    pub(super) name_value: Option<ValueRef>,
+    /// The implementation (or fake) argument, or the decorated function.
+    pub(super) implementation: Option<ValueRef>,
+    pub(super) mutated: Option<ValueRef>,
+    pub(super) fake: Option<ValueRef>,
+    pub(super) library: Option<ValueRef>,
+    pub(super) schema: Option<String>,
+    pub(super) place: Place,
+    pub(super) key: Option<String>,
+}
+
+/// Reads one registering call. A decorator factory without the call that applies it registers nothing.
+pub(super) fn read(
+    resolver: &Resolver<'_>,
+    registrar: &Registrar,
+    at: FunctionRef,
+    value: ValueId,
+    id: CallId,
+    call: &Call,
+) -> Option<Found> {
+    let row = &registrar.row;
+    let facts = resolver.facts(at.file);
+    let body = resolver.body(at);
+    let here = |value| ValueRef { at, value };
+    let arg = |which: &Argument| argument(facts, call, which).map(here);
+    let given = arg(&row.implementation);
+    let mut place = Place {
+        file: at.file,
+        span: body.value(value).span,
+    };
+    let mut implementation = given;
+    let mut bare = false;
+    if let Some(function) = call.decorates {
+        // `@register` without a call.
+        implementation = Some(here(call.args.first()?.value));
+        place.span = decorator_span(facts, function, call.callee).unwrap_or(place.span);
+        bare = true;
+    } else if given.is_none() && row.form != Form::Call {
+        let (applied, function) = application(body, value)?;
+        implementation = Some(here(applied));
+        if let Some(function) = function {
+            place.span = decorator_span(facts, function, value).unwrap_or(place.span);
+        }
+    }
+    let name_value = if bare { None } else { arg(&row.op) };
+    let library = if row.call.contains("Library.") {
+        match body.op(call.callee) {
+            Code::Attr(object, _) => Some(here(object)),
+            _ => None,
+        }
+    } else {
+        arg(&row.library)
+    };
+    let mut found = Found {
+        registrar: registrar.clone(),
+        at,
+        call: id,
+        names: Vec::new(),
+        name_value,
+        implementation,
+        mutated: if bare { None } else { arg(&row.mutated) },
+        fake: if bare { None } else { arg(&row.fake) },
+        library,
+        schema: arg(&row.schema).and_then(|v| resolver.texts(v)?.into_iter().next()),
+        place,
+        key: arg(&row.dispatch_key)
+            .and_then(|v| resolver.texts(v)?.into_iter().next())
+            .or_else(|| row.default_key.clone()),
+    };
+    if row.role == Role::Define {
+        read_definition(resolver, &mut found);
+    }
+    name(resolver, &mut found, bare);
+    Some(found)
+}
+
+/// The value that a decorator factory's result is applied to.
+pub(super) fn application(body: &crate::facts::Body, factory: ValueId) -> Option<(ValueId, Option<FunctionId>)> {
+    body.calls
+        .iter()
+        .find(|c| c.callee == factory && c.args.len() == 1)
+        .map(|c| (c.args[0].value, c.decorates))
+}
+
+pub(super) fn decorator_span(facts: &Facts, function: FunctionId, value: ValueId) -> Option<crate::source::Span> {
+    facts
+        .function(function)
+        .decorators
+        .iter()
+        .find(|d| d.value == value)
+        .map(|d| d.span)
+}
+
+/// `define("name" + infer_schema(fn, mutates_args=…))`, `define("name(Tensor x) -> Tensor")`.
+pub(super) fn read_definition(resolver: &Resolver<'_>, found: &mut Found) {
+    let Some(text) = found.name_value else { return };
+    let body = resolver.body(text.at);
+    let mut parts = vec![text.value];
+    let mut i = 0;
+    while i < parts.len() && parts.len() < 32 {
+        match body.op(parts[i]) {
+            Code::Binary(BinaryOp::Add, a, b) => {
+                parts.splice(i..=i, [a, b]);
+            }
+            Code::Format(items) => {
+                parts.splice(i..=i, body.items(items).iter().copied());
+            }
+            _ => i += 1,
+        }
+    }
+    for &part in &parts {
+        let at = match body.op(part) {
+            Code::Call(call) => Some((text.at, call)),
+            _ => resolver.entities(text.at, part).into_iter().find_map(|e| match e {
+                Entity::Made(name, made) if name.ends_with("infer_schema") => match resolver.body(made.at).op(made.value) {
+                    Code::Call(call) => Some((made.at, call)),
+                    _ => None,
+                },
+                _ => None,
+            }),
+        };
+        let Some((at, call)) = at else { continue };
+        let call = resolver.body(at).call(call);
+        if !resolver
+            .dotted(at, call.callee)
+            .iter()
+            .any(|n| n.rsplit('.').next() == Some("infer_schema"))
+        {
+            continue;
+        }
+        let facts = resolver.facts(at.file);
+        let here = |value| ValueRef { at, value };
+        found.implementation = argument(
+            facts,
+            call,
+            &Argument {
+                arg: Some(0),
+                keyword: Some("prototype_function".into()),
+            },
+        )
+        .map(here);
+        found.mutated = argument(
+            facts,
+            call,
+            &Argument {
+                arg: None,
+                keyword: Some("mutates_args".into()),
+            },
+        )
+        .map(here);
+        found.name_value = parts.first().map(|&value| ValueRef { at: text.at, value });
+        return;
+    }
+    if found.schema.is_none() {
+        found.schema = resolver.texts(text).and_then(|t| t.into_iter().next());
+    }
+}
+
+/// Works the op's full names out.
+pub(super) fn name(resolver: &Resolver<'_>, found: &mut Found, bare: bool) {
+    let mut names: Vec<String> = match found.name_value {
+        Some(v) => resolver.texts(v).unwrap_or_default(),
+        None if bare || found.registrar.row.op == Argument::default() || found.registrar.row.form != Form::Call => {
+            function_of(resolver, found.implementation)
+                .map(|f| resolver.text(f.file, resolver.function(f).name))
+                .map(|n| {
+                    found
+                        .registrar
+                        .row
+                        .strip_prefix
+                        .as_deref()
+                        .and_then(|p| n.strip_prefix(p))
+                        .unwrap_or(n)
+                })
+                .map(|n| vec![n.to_owned()])
+                .unwrap_or_default()
+        }
+        None => Vec::new(),
+    };
+    for name in &mut names {
+        if let Some(at) = name.find('(') {
+            name.truncate(at);
+        }
+        *name = name.trim().to_owned();
+    }
+    if found.registrar.row.call.starts_with("op.") {
+        found.names.clear();
+        return;
+    }
+    let namespace = namespaces(resolver, found);
+    found.names = names
+        .into_iter()
+        .flat_map(|n| {
+            if n.contains("::") {
+                return vec![n];
+            }
+            namespace.iter().map(|ns| format!("{ns}::{n}")).collect()
+        })
+        .collect();
+    found.names.sort();
+    found.names.dedup();
+}
+
+pub(super) fn namespaces(resolver: &Resolver<'_>, found: &Found) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    if let Some(library) = found.library {
+        for entity in resolver.entities(library.at, library.value) {
+            if let Entity::Made(_, made) = entity
+                && let Some(names) = library_name(resolver, made)
+            {
+                all.extend(names);
+            }
+        }
+    }
+    if all.is_empty() {
+        all.extend(found.registrar.row.namespace.clone());
+    }
+    if all.is_empty() {
+        all.push("*".to_owned());
+    }
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The namespace of a `Library(…)` call.
+pub(super) fn library_name(resolver: &Resolver<'_>, made: ValueRef) -> Option<Vec<String>> {
+    let Code::Call(call) = resolver.body(made.at).op(made.value) else {
+        return None;
+    };
+    let call = resolver.body(made.at).call(call);
+    let first = argument(
+        resolver.facts(made.at.file),
+        call,
+        &Argument {
+            arg: Some(0),
+            keyword: Some("ns".into()),
+        },
+    )?;
+    resolver.texts(ValueRef { at: made.at, value: first })
+}
+
+/// The function that a value is, also wrapped by a call (`torch.no_grad()(f)`, `functools.partial(f, …)`).
+pub(super) fn function_of(resolver: &Resolver<'_>, v: Option<ValueRef>) -> Option<FunctionRef> {
+    let v = v?;
+    for entity in resolver.entities(v.at, v.value) {
+        match entity {
+            Entity::Function(f) | Entity::Bound(f) => return Some(f),
+            Entity::Made(_, made) => {
+                let Code::Call(call) = resolver.body(made.at).op(made.value) else {
+                    continue;
+                };
+                let first = resolver.body(made.at).call(call).args.first()?;
+                if first.kind == ArgKind::Positional {
+                    let inner = resolver.functions(made.at, first.value);
+                    if let Some(&f) = inner.first() {
+                        return Some(f);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The parameter of an enclosing function that a value is.
+pub(super) fn param_of(resolver: &Resolver<'_>, v: Option<ValueRef>) -> Option<(FunctionRef, u16)> {
+    as_param(resolver, v?)
+}
+
+/// Whether a function is a plain `def`.
+pub(super) fn is_def(resolver: &Resolver<'_>, f: FunctionRef) -> bool {
+    resolver.function(f).kind == FunctionKind::Def
+}

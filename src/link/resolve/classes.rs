@@ -1,0 +1,180 @@
+//! Classes: members, bases, what methods assign to `self`.
+
+use super::{ClassRef, Entities, Entity, MAX_DEPTH, Resolver, ValueRef};
+use crate::facts::{Op, ParamKind, ValueId};
+use crate::program::FunctionRef;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+impl Resolver<'_> {
+    pub(super) fn collect_attribute(&self, v: ValueRef, object: ValueId, name: &str, depth: u32, out: &mut Entities) {
+        let mut objects = Vec::new();
+        self.collect(ValueRef { at: v.at, value: object }, depth, &mut objects);
+        let before = out.len();
+        for entity in objects {
+            match entity {
+                Entity::External(path) => out.push(Entity::External(format!("{path}.{name}").into())),
+                Entity::Made(path, _) => out.push(Entity::External(format!("{path}.{name}").into())),
+                Entity::Module(file) => out.extend(self.export_at(file, name, depth).iter().cloned()),
+                Entity::Namespace(package) => self.collect_module(&format!("{package}.{name}"), false, out),
+                Entity::Class(class) => self.collect_member(class, name, false, depth, out),
+                Entity::Instance(class) => self.collect_member(class, name, true, depth, out),
+                // `kernel.fn` of an autotuner, `f.__wrapped__`: the function itself.
+                Entity::Function(f) | Entity::Bound(f) if matches!(name, "fn" | "__wrapped__" | "_init_fn") => {
+                    out.push(Entity::Function(f))
+                }
+                Entity::Function(_) | Entity::Bound(_) | Entity::Value(_) => {}
+            }
+        }
+        if out.len() == before {
+            out.push(Entity::Value(v));
+        }
+    }
+
+    /// Members of a class by name, base classes included; on an instance also what its methods assign to `self.name`.
+    pub(crate) fn members(&self, class: ClassRef, name: &str, instance: bool) -> Entities {
+        let mut out = Vec::new();
+        self.collect_member(class, name, instance, MAX_DEPTH, &mut out);
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    pub(super) fn collect_member(&self, class: ClassRef, name: &str, instance: bool, depth: u32, out: &mut Entities) {
+        let Some(depth) = depth.checked_sub(1) else { return };
+        let facts = self.facts(class.file);
+        let info = &facts.classes[class.class.index()];
+        let body = FunctionRef {
+            file: class.file,
+            function: info.body,
+        };
+        if let Some(value) = self.find_name(class.file, name).and_then(|n| facts.function(info.body).binding(n)) {
+            let mut found = Vec::new();
+            self.collect(ValueRef { at: body, value }, depth, &mut found);
+            for entity in found {
+                match entity {
+                    Entity::Function(f) if self.is_property(f) => {
+                        if instance {
+                            self.collect_returns(f, depth, out);
+                        }
+                    }
+                    Entity::Function(f) if self.function(f).class.is_some() && binds_first(self, f, instance) => out.push(Entity::Bound(f)),
+                    other => out.push(other),
+                }
+            }
+        }
+        if instance {
+            for value in self.instance_values(class).get(name).into_iter().flatten() {
+                self.collect(*value, depth, out);
+            }
+        }
+        if !out.is_empty() {
+            return;
+        }
+        for &base in &info.bases {
+            let mut bases = Vec::new();
+            self.collect(
+                ValueRef {
+                    at: FunctionRef {
+                        file: class.file,
+                        function: info.parent,
+                    },
+                    value: base,
+                },
+                depth,
+                &mut bases,
+            );
+            for entity in bases {
+                match entity {
+                    Entity::Class(base) if base != class => self.collect_member(base, name, instance, depth, out),
+                    Entity::External(path) => out.push(Entity::External(format!("{path}.{name}").into())),
+                    _ => {}
+                }
+                if !out.is_empty() {
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn is_property(&self, f: FunctionRef) -> bool {
+        let parent = self.parent(f);
+        self.function(f).decorators.iter().any(|d| {
+            matches!(self.body(parent).op(d.value), Op::Free(n) if self.text(f.file, n) == "property")
+                || matches!(self.body(parent).op(d.value), Op::Attr(_, n) if self.text(f.file, n) == "cached_property")
+                || matches!(self.body(parent).op(d.value), Op::Free(n) if self.text(f.file, n) == "cached_property")
+        })
+    }
+
+    /// What the methods of a class assign to attributes of `self`.
+    pub(super) fn instance_values(&self, class: ClassRef) -> Arc<FxHashMap<Box<str>, Vec<ValueRef>>> {
+        if let Some(known) = self.attributes.read().expect("no panic while locked").get(&class) {
+            return known.clone();
+        }
+        let facts = self.facts(class.file);
+        let body = facts.classes[class.class.index()].body;
+        let mut map: FxHashMap<Box<str>, Vec<ValueRef>> = FxHashMap::default();
+        for (id, method) in facts.functions().filter(|(_, f)| f.parent == body && f.class.is_some()) {
+            let at = FunctionRef {
+                file: class.file,
+                function: id,
+            };
+            for (_, value) in method.body.iter() {
+                if let Op::SetAttr(object, name, assigned) = value.op
+                    && method.body.op(object) == Op::Param(0)
+                {
+                    map.entry(facts.name(name).into())
+                        .or_default()
+                        .push(ValueRef { at, value: assigned });
+                }
+            }
+        }
+        let map = Arc::new(map);
+        self.attributes.write().expect("no panic while locked").insert(class, map.clone());
+        map
+    }
+
+    /// The classes that a class derives from, itself first, in order of lookup, without those outside the project.
+    pub(crate) fn lineage(&self, class: ClassRef) -> Vec<ClassRef> {
+        let mut line = vec![class];
+        let mut next = 0;
+        while next < line.len() && line.len() < 64 {
+            for base in self.bases(line[next]) {
+                if let Entity::Class(base) = base
+                    && !line.contains(&base)
+                {
+                    line.push(base);
+                }
+            }
+            next += 1;
+        }
+        line
+    }
+
+    /// What the bases of a class refer to.
+    pub(crate) fn bases(&self, class: ClassRef) -> Entities {
+        let info = &self.facts(class.file).classes[class.class.index()];
+        let at = FunctionRef {
+            file: class.file,
+            function: info.parent,
+        };
+        info.bases.iter().flat_map(|&base| self.entities(at, base)).collect()
+    }
+
+    /// Whether a class derives, at any depth, from something outside with this dotted name.
+    pub(crate) fn derives_from(&self, class: ClassRef, accept: impl Fn(&str) -> bool) -> bool {
+        self.lineage(class)
+            .into_iter()
+            .any(|c| self.bases(c).iter().any(|b| matches!(b, Entity::External(name) if accept(name))))
+    }
+}
+
+/// Whether looking a function up on an instance (or, without `instance`, on the class) binds its first parameter.
+pub(super) fn binds_first(resolver: &Resolver<'_>, f: FunctionRef, instance: bool) -> bool {
+    if resolver.has_plain_decorator(f, "staticmethod")
+        || resolver.function(f).params.first().is_none_or(|p| p.kind == ParamKind::KeywordOnly)
+    {
+        return false;
+    }
+    instance || resolver.has_plain_decorator(f, "classmethod")
+}

@@ -1,0 +1,168 @@
+//! Names: bindings of the file, imports, star imports, builtins.
+
+use super::{Entities, Entity, MAX_DEPTH, Resolver, ValueRef};
+use crate::facts::{FunctionKind, MODULE, Op};
+use crate::link::modules::{Found, absolute};
+use crate::program::FunctionRef;
+use crate::source::FileId;
+use std::sync::Arc;
+
+impl Resolver<'_> {
+    pub(super) fn export_at(&self, file: FileId, name: &str, depth: u32) -> Arc<Entities> {
+        let key = (file, Arc::<str>::from(name));
+        if let Some(known) = self.exports.read().expect("no panic while locked").get(&key) {
+            return known.clone();
+        }
+        let mut found = Vec::new();
+        let mut complete = true;
+        if depth > 0 {
+            self.collect_export(file, name, depth - 1, &mut found);
+        } else {
+            complete = false;
+        }
+        found.sort_unstable();
+        found.dedup();
+        let found = Arc::new(found);
+        if complete && depth + 8 > MAX_DEPTH {
+            self.exports.write().expect("no panic while locked").insert(key, found.clone());
+        }
+        found
+    }
+
+    pub(super) fn collect_export(&self, file: FileId, name: &str, depth: u32, out: &mut Entities) {
+        let facts = self.facts(file);
+        let at = FunctionRef { file, function: MODULE };
+        if facts.functions.is_empty() {
+            return;
+        }
+        if let Some(value) = self.find_name(file, name).and_then(|n| facts.module().binding(n)) {
+            self.collect(ValueRef { at, value }, depth, out);
+            return;
+        }
+        self.collect_starred(file, name, depth, out);
+        if out.is_empty() {
+            let module = &self.files[file.index()].module;
+            self.collect_module(&format!("{module}.{name}"), false, out);
+        }
+    }
+
+    /// A name that a star import may bring.
+    pub(super) fn collect_starred(&self, file: FileId, name: &str, depth: u32, out: &mut Entities) {
+        let facts = self.facts(file);
+        for star in facts.star_imports.iter().rev() {
+            let Some(module) = absolute(&self.files[file.index()], star.level, facts.name(star.module)) else {
+                continue;
+            };
+            match self.modules.find(&module) {
+                Found::File(other) if other != file => {
+                    let found = self.export_at(other, name, depth);
+                    if !found.is_empty() {
+                        out.extend(found.iter().cloned());
+                        return;
+                    }
+                }
+                Found::Outside => out.push(Entity::External(format!("{module}.{name}").into())),
+                Found::File(_) | Found::Namespace => {}
+            }
+        }
+    }
+
+    pub(super) fn collect_module(&self, dotted: &str, outside_too: bool, out: &mut Entities) {
+        match self.modules.find(dotted) {
+            Found::File(file) => out.push(Entity::Module(file)),
+            Found::Namespace => out.push(Entity::Namespace(dotted.into())),
+            Found::Outside if outside_too => out.push(Entity::External(dotted.into())),
+            Found::Outside => {}
+        }
+    }
+
+    pub(super) fn collect_free(&self, at: FunctionRef, name: &str, depth: u32, out: &mut Entities) {
+        let facts = self.facts(at.file);
+        let mut scope = at.function;
+        if let Some(id) = self.find_name(at.file, name) {
+            while scope != MODULE {
+                scope = facts.function(scope).parent;
+                let f = facts.function(scope);
+                if scope == MODULE || f.kind == FunctionKind::Class {
+                    continue;
+                }
+                if let Ok(i) = f.assigned.binary_search_by_key(&id, |a| a.0) {
+                    for &value in &f.assigned[i].1 {
+                        self.collect(
+                            ValueRef {
+                                at: FunctionRef {
+                                    file: at.file,
+                                    function: scope,
+                                },
+                                value,
+                            },
+                            depth,
+                            out,
+                        );
+                    }
+                    return;
+                }
+                if let Some(param) = f.param(id) {
+                    let at = FunctionRef {
+                        file: at.file,
+                        function: scope,
+                    };
+                    if let Some((value, _)) = f.body.iter().find(|(_, v)| v.op == Op::Param(param)) {
+                        self.collect(ValueRef { at, value }, depth, out);
+                    }
+                    return;
+                }
+            }
+        }
+        // In the module body itself the name is none of the module's own: `range = range`.
+        if at.function == MODULE {
+            self.collect_starred(at.file, name, depth, out);
+            if out.is_empty() {
+                out.push(Entity::External(format!("builtins.{name}").into()));
+            }
+            return;
+        }
+        let found = self.export_at(at.file, name, depth);
+        if found.is_empty() {
+            out.push(Entity::External(format!("builtins.{name}").into()));
+        } else {
+            out.extend(found.iter().cloned());
+        }
+    }
+
+    pub(super) fn collect_import(&self, file: FileId, import: usize, depth: u32, out: &mut Entities) {
+        let facts = self.facts(file);
+        let import = &facts.imports[import];
+        let Some(base) = absolute(&self.files[file.index()], import.level, facts.name(import.module)) else {
+            return;
+        };
+        let Some(member) = import.member else {
+            let name = if import.renamed {
+                base.as_str()
+            } else {
+                base.split('.').next().unwrap_or(&base)
+            };
+            self.collect_module(name, true, out);
+            return;
+        };
+        let member = facts.name(member);
+        let whole = if base.is_empty() {
+            member.to_owned()
+        } else {
+            format!("{base}.{member}")
+        };
+        match self.modules.find(&base) {
+            Found::File(other) => {
+                let before = out.len();
+                if other != file {
+                    out.extend(self.export_at(other, member, depth).iter().cloned());
+                }
+                if out.len() == before {
+                    self.collect_module(&whole, false, out);
+                }
+            }
+            Found::Namespace => self.collect_module(&whole, true, out),
+            Found::Outside => self.collect_module(&whole, true, out),
+        }
+    }
+}
