@@ -19,5 +19,6 @@ pub mod suppress;
 
 pub mod cli;
 pub mod knowledge;
+pub mod lsp;
 pub mod pipeline;
 pub mod project;

@@ -1,5 +1,5 @@
 //! Arguments in, exit code out.
 
 fn main() -> std::process::ExitCode {
-    opwright::cli::run(std::env::args_os())
+    opwright::cli::run(std::env::args_os(), opwright::lsp::serve)
 }

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A file as it goes in.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputFile {
     /// Path and text.
     pub source: Arc<Source>,
@@ -73,7 +73,7 @@ pub enum Stage {
 }
 
 /// What a check found.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Checked {
     /// The linked project.
     pub program: Program,
@@ -88,6 +88,24 @@ pub fn check(input: &Input) -> Checked {
     let files = extract_all(&input.files);
     input.watch.ended(Stage::Extract);
     check_files(files, input)
+}
+
+/// Links files that are extracted already.
+pub fn link_extracted(files: Vec<ProgramFile>, knowledge: &Knowledge, settings: &Settings) -> Program {
+    link::link(files, knowledge, &link_options(settings))
+}
+
+/// What one rule says when fixes are made in another style than the configured one.
+pub fn in_style(program: &Program, knowledge: &Knowledge, settings: &Settings, style: &Style, rule: &str) -> Vec<Finding> {
+    let options = rewrite::Options {
+        style: style_word(style).to_string(),
+        ..rewrite_options(settings)
+    };
+    let mut found = rules::run(program, knowledge, &options, |other| other.name == rule);
+    for fix in found.iter_mut().filter_map(|finding| finding.fix.as_mut()) {
+        spare_vendored(fix, program);
+    }
+    found
 }
 
 /// Extracts and links only.
@@ -141,12 +159,14 @@ const MOST_ROUNDS: usize = 10;
 
 /// Checks and fixes in rounds until nothing changes. Works in memory only.
 pub fn fix_until_stable(input: &Input, wanted: &Wanted) -> Fixed {
-    let mut files = extract_all(&input.files);
-    input.watch.ended(Stage::Extract);
+    fix_checked(check(input), input, wanted)
+}
+
+/// The same from a check that was made already, over the same texts.
+pub fn fix_checked(mut checked: Checked, input: &Input, wanted: &Wanted) -> Fixed {
     let (mut texts, mut applied, mut undone) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
     let mut rounds = 0;
     loop {
-        let checked = check_files(files, input);
         let candidates = candidates(&checked, wanted, &undone);
         if candidates.is_empty() || rounds == MOST_ROUNDS {
             let stable = candidates.is_empty();
@@ -161,13 +181,14 @@ pub fn fix_until_stable(input: &Input, wanted: &Wanted) -> Fixed {
         let step = land(&checked.program, &candidates, input);
         applied.extend(step.applied);
         undone.extend(step.undone);
-        files = checked.program.files;
+        let mut files = checked.program.files;
         for (id, file) in step.files {
             texts.insert(id, file.source.clone());
             files[id.index()] = file;
         }
         input.watch.ended(Stage::Fix);
         rounds += 1;
+        checked = check_files(files, input);
     }
 }
 
@@ -342,23 +363,27 @@ fn link_options(settings: &Settings) -> link::Options {
     }
 }
 
-fn rewrite_options(settings: &Settings) -> rewrite::Options {
-    let style = match &settings.style {
+/// A style as `--style` takes it.
+pub fn style_word(style: &Style) -> &str {
+    match style {
         Style::Auto => "auto",
         Style::CustomOp => "custom-op",
         Style::TritonOp => "triton-op",
         Style::Library => "library",
         Style::Framework(name) => name,
-    };
+    }
+}
+
+fn rewrite_options(settings: &Settings) -> rewrite::Options {
     rewrite::Options {
-        style: style.to_string(),
+        style: style_word(&settings.style).to_string(),
         namespace: settings.namespace.clone(),
         torch: settings.torch,
     }
 }
 
 /// Facts of all files, in parallel, the largest files first so that no thread is left with one at the end.
-fn extract_all(files: &[InputFile]) -> Vec<ProgramFile> {
+pub fn extract_all(files: &[InputFile]) -> Vec<ProgramFile> {
     let mut order: Vec<usize> = (0..files.len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(files[index].source.text.len()));
     let mut facts: Vec<(usize, ProgramFile)> = order

@@ -35,7 +35,7 @@ pub struct ProgramFile {
 }
 
 /// The linked project.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Files sorted by path; [`FileId`] is the index.
     pub files: Vec<ProgramFile>,

@@ -83,7 +83,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "pipeline",
         ],
     ),
-    ("main", &["cli"]),
+    ("main", &["cli", "lsp"]),
 ];
 
 /// Faces between the core and the machine: the only places for disk, environment, clock and printing.

@@ -24,6 +24,8 @@ pub(super) enum Command {
     Knowledge(Knowledge),
     /// Print the resolved settings and where each comes from
     Config(Config),
+    /// Serve an editor over standard input and output (language server protocol)
+    Server(Server),
 }
 
 /// Options that every command takes.
@@ -119,6 +121,13 @@ pub(super) struct Knowledge {
     pub(super) name: String,
     #[command(flatten)]
     pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Server {
+    /// Taken for the sake of editors that pass it; standard input and output are the only way
+    #[arg(long, hide = true)]
+    pub(super) stdio: bool,
 }
 
 #[derive(Args, Debug)]

@@ -46,6 +46,7 @@ fn request(args: &Args) -> Result<Request, Failure> {
         style,
         only,
         stdin,
+        ..Request::default()
     })
 }
 

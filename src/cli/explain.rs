@@ -1,11 +1,12 @@
 //! `opwright explain`, `opwright knowledge`, `opwright config`: what the tool knows and how it is set.
 
 use super::args;
-use super::{Output, Run, rule_names};
+use super::{Output, Run};
+use crate::pipeline::style_word;
 use crate::project::config::nearest;
 use crate::project::{Failure, Request};
 use crate::rules;
-use crate::settings::{Level, Style};
+use crate::settings::Level;
 use std::fmt::Write;
 
 /// Prints a rule's page, a group's rules, or all rules.
@@ -22,7 +23,7 @@ pub(super) fn rule(args: &args::Explain, out: &mut Output) -> Result<u8, Failure
         out.write(&list(|rule| rule.group == name));
         return Ok(0);
     }
-    let hint = nearest(name, rule_names())
+    let hint = nearest(name, rules::names())
         .map(|n| format!("; did you mean `{n}`?"))
         .unwrap_or_default();
     Err(Failure(format!("unknown rule `{name}`{hint}")))
@@ -54,7 +55,7 @@ pub(super) fn config(args: &args::Config, out: &mut Output) -> Result<u8, Failur
     let mut text = format!("root = {:?}\nfiles = {}\n", project.root.display().to_string(), project.files.len());
     for (key, origin) in &project.origins {
         let value = match *key {
-            "style" => quoted(&style_word(&settings.style)),
+            "style" => quoted(style_word(&settings.style)),
             "namespace" => quoted(&settings.namespace),
             "torch" => quoted(&format!("{}.{}", settings.torch.0, settings.torch.1)),
             "levels" => levels(&settings.levels),
@@ -78,16 +79,6 @@ fn request(common: &args::Common) -> Request {
     Request {
         root: common.root.clone(),
         ..Request::default()
-    }
-}
-
-fn style_word(style: &Style) -> String {
-    match style {
-        Style::Auto => "auto".into(),
-        Style::CustomOp => "custom-op".into(),
-        Style::TritonOp => "triton-op".into(),
-        Style::Library => "library".into(),
-        Style::Framework(name) => name.clone(),
     }
 }
 

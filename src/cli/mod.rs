@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 const FAILED: u8 = 2;
 
 /// Runs the command line; returns the exit code (0 clean, 1 findings, 2 could not do the job).
-pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
+/// `serve` serves an editor and returns the exit code.
+pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>, serve: fn() -> u8) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -39,6 +40,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>) -> ExitCode {
         Command::Explain(args) => explain::rule(args, &mut out),
         Command::Knowledge(args) => explain::knowledge(args, &mut out),
         Command::Config(args) => explain::config(args, &mut out),
+        Command::Server(_) => return ExitCode::from(serve()),
     };
     match result {
         Ok(code) => out.end(code),
@@ -95,7 +97,7 @@ impl Run {
     fn start(request: &Request, timings: bool) -> Result<Self, Failure> {
         let clock = Clock::new(timings);
         let cwd = std::env::current_dir().map_err(|e| Failure(format!("no working directory: {e}")))?;
-        let names = rule_names();
+        let names = rules::names();
         let project = project::read(request, &cwd, RuleNames(&names))?;
         clock.lap("read");
         let names = project
@@ -200,12 +202,4 @@ impl Clock {
         lines.push(line("total", laps.iter().map(|(_, time)| *time).sum()));
         if self.wanted { lines } else { Vec::new() }
     }
-}
-
-/// Every rule and group name.
-fn rule_names() -> Vec<&'static str> {
-    let mut names: Vec<&str> = rules::ALL.iter().flat_map(|rule| [rule.name, rule.group]).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
 }

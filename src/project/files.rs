@@ -94,6 +94,19 @@ pub fn find(root: &Path, named: &[PathBuf], globs: &Globs) -> (Found, Vec<String
     (found, remarks)
 }
 
+/// Adds the files of the project that are not on disk yet.
+pub fn add_new<'a>(found: &mut Found, root: &Path, named: &[PathBuf], globs: &Globs, paths: impl Iterator<Item = &'a PathBuf>) {
+    for path in paths.filter(|path| path.starts_with(root) && is_python(path) && !path.exists()) {
+        let folders = path.ancestors().skip(1).take_while(|folder| *folder != root);
+        let left_out = folders
+            .clone()
+            .any(|folder| is_skipped(folder) || globs.excluded.is_match(relative(root, folder)));
+        if !left_out && !globs.excluded.is_match(relative(root, path)) {
+            insert(found, root, path, named.iter().any(|named| path.starts_with(named)));
+        }
+    }
+}
+
 fn insert(found: &mut Found, root: &Path, path: &Path, shown: bool) {
     let mut key = relative(root, path);
     // Two names that differ only in bytes that are no text would share one key.
@@ -143,18 +156,15 @@ fn is_python(path: &Path) -> bool {
 }
 
 /// Reads and decodes the files, in parallel.
-pub fn read_all(found: Found, stdin: Option<(PathBuf, &[u8])>) -> Vec<File> {
+pub fn read_all(found: Found, stdin: Option<(PathBuf, &[u8])>, buffers: &BTreeMap<PathBuf, Arc<str>>) -> Vec<File> {
     let found: Vec<_> = found.into_iter().collect();
     found
         .into_par_iter()
         .map(|(name, (path, shown))| {
-            let bytes = match &stdin {
-                Some((of, bytes)) if *of == path => Ok(bytes.to_vec()),
-                Some(_) | None => read_bytes(&path),
-            };
-            let (text, encoding, unreadable) = match bytes.and_then(decode) {
-                Ok((text, encoding)) => (text, encoding, None),
-                Err(why) => (String::new(), Encoding::Utf8, Some(why)),
+            let (text, encoding, unreadable) = match (&stdin, buffers.get(&path)) {
+                (Some((of, bytes)), _) if *of == path => text_of(Ok(bytes.to_vec())),
+                (_, Some(text)) => (text.to_string(), Encoding::Utf8, None),
+                (_, None) => read_one(&path),
             };
             let source = Arc::new(Source::new(name, text));
             let is_package = path.file_stem().is_some_and(|stem| stem == "__init__");
@@ -171,6 +181,18 @@ pub fn read_all(found: Found, stdin: Option<(PathBuf, &[u8])>) -> Vec<File> {
             }
         })
         .collect()
+}
+
+/// The text of one file as it is on disk now; or why there is none.
+pub fn read_one(path: &Path) -> (String, Encoding, Option<String>) {
+    text_of(read_bytes(path))
+}
+
+fn text_of(bytes: Result<Vec<u8>, String>) -> (String, Encoding, Option<String>) {
+    match bytes.and_then(decode) {
+        Ok((text, encoding)) => (text, encoding, None),
+        Err(why) => (String::new(), Encoding::Utf8, Some(why)),
+    }
 }
 
 fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {

@@ -11,6 +11,7 @@ pub mod write;
 use crate::knowledge::Knowledge;
 use crate::settings::Settings;
 use crate::source::Source;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub struct Request {
     pub only: Vec<String>,
     /// A file whose text comes from standard input instead of the disk: its path and bytes.
     pub stdin: Option<(PathBuf, Vec<u8>)>,
+    /// Open buffers of an editor: their text stands for what is on disk. A path that is not on disk yet is a new file.
+    pub buffers: BTreeMap<PathBuf, Arc<str>>,
 }
 
 /// A project as it was read.
@@ -97,8 +100,9 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
         .stdin
         .as_ref()
         .map(|(path, bytes)| (root::clean(&cwd.join(path)), bytes.as_slice()));
-    let (found, remarks) = files::find(&root, &named, &globs);
-    let mut files = files::read_all(found, stdin);
+    let (mut found, remarks) = files::find(&root, &named, &globs);
+    files::add_new(&mut found, &root, &named, &globs, request.buffers.keys());
+    let mut files = files::read_all(found, stdin, &request.buffers);
     let source_roots = modules::name(&mut files, &root, &settings.source_roots);
     for file in &mut files {
         file.vendored = globs.vendored(&file.source.path);

@@ -71,7 +71,7 @@ pub fn counts(findings: &[Finding]) -> String {
 
 /// `1 error`, `2 errors`.
 pub fn plural(n: usize, word: &str) -> String {
-    let es = word.ends_with(['x', 's']);
+    let es = word.ends_with(['x', 's']) || word.ends_with("ch");
     format!(
         "{n} {word}{}",
         if n == 1 {
@@ -100,7 +100,7 @@ fn fingerprints(findings: &[Finding], files: Files) -> Vec<String> {
 }
 
 /// FNV-1a over the parts, in 64 bits: the same on every machine and in every release.
-fn hash(parts: &[&str]) -> String {
+pub(crate) fn hash(parts: &[&str]) -> String {
     let mut state = 0xcbf2_9ce4_8422_2325_u64;
     for byte in parts.iter().flat_map(|part| part.bytes().chain([0])) {
         state = (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -51,6 +51,14 @@ pub static ALL: &[&Rule] = &[
     &unused_ignore::RULE,
 ];
 
+/// Every rule and group name, sorted.
+pub fn names() -> Vec<&'static str> {
+    let mut names: Vec<&str> = ALL.iter().flat_map(|rule| [rule.name, rule.group]).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// Runs the rules for which `enabled` holds; findings are sorted by (file, start, rule).
 pub fn run(program: &Program, knowledge: &Knowledge, rewrite: &rewrite::Options, enabled: impl Fn(&Rule) -> bool) -> Vec<Finding> {
     let mut cx = Context {

@@ -1,5 +1,9 @@
 //! `# opwright: ignore[rule] reason`: findings that somebody has judged already, and comments that no longer ignore anything.
 
+mod insert;
+
+pub use insert::ignore;
+
 use crate::facts::{Directive, Facts, Function, FunctionKind};
 use crate::finding::{Certainty, Edit, Finding, Fix, Level, Safety};
 use crate::source::{FileId, Place, Source, Span};
