@@ -43,7 +43,7 @@ pub(super) fn list(
     }
     let least = if options.unsafe_fixes { Safety::Unsafe } else { Safety::Safe };
     let fixable = |finding: &&Finding| finding.fix.as_ref().is_some_and(|fix| fix.safety >= least && !fix.edits.is_empty());
-    if wants(only, &fix_all_kind()) && found.iter().any(|finding| fixable(finding)) {
+    if wants(only, &fix_all_kind()) && found.iter().any(fixable) {
         let mut action = CodeAction {
             title: "Fix all of opwright's findings here that can be fixed".to_string(),
             kind: Some(fix_all_kind()),

@@ -37,6 +37,9 @@ pub(super) struct Opened {
     pub(super) version: i32,
 }
 
+/// Findings by style and rule.
+type Restyled = BTreeMap<(String, String), Arc<Vec<Finding>>>;
+
 /// A project as it was after some changes, with what was found. Never changes.
 pub(super) struct Snapshot {
     pub(super) checked: Arc<Checked>,
@@ -51,7 +54,7 @@ pub(super) struct Snapshot {
     pub(super) knowledge: Arc<Knowledge>,
     pub(super) settings: Arc<Settings>,
     /// Findings in other styles, made when they are asked for.
-    styles: Mutex<BTreeMap<(String, String), Arc<Vec<Finding>>>>,
+    styles: Mutex<Restyled>,
 }
 
 impl Snapshot {
