@@ -97,6 +97,15 @@ pub struct Write {
     pub chain: Vec<Step>,
 }
 
+/// A proven write to a tensor that is no parameter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StateWrite {
+    /// Dotted path: `self.x`, a global's name.
+    pub path: String,
+    /// From the store outward, as in [`Write`].
+    pub chain: Vec<Step>,
+}
+
 /// One link of a proof.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step {
@@ -140,6 +149,8 @@ pub struct Func {
     pub mutates: Vec<Write>,
     /// Tensors reached through a parameter that is no tensor, or through a global: dotted paths, sorted.
     pub mutates_state: Vec<String>,
+    /// The writes behind `mutates_state`: one entry per path, sorted by it.
+    pub state_writes: Vec<StateWrite>,
     /// Parameters of which it cannot be known, with the reason; disjoint from `mutates`. Sorted.
     pub unresolved: Vec<(u16, String)>,
     /// What it returns.
@@ -148,6 +159,8 @@ pub struct Func {
     pub returns_alias_of: Vec<u16>,
     /// The schema that `infer_schema` would give for the function as it stands, its inferred mutations declared; or why it refuses.
     pub schema: Result<String, Vec<Refusal>>,
+    /// Each parameter's type in the schema (`Tensor?`, `SymInt`), also where another parameter is refused; `None`: refused, or not known.
+    pub types: Vec<Option<String>>,
     /// Reachable from a hot root.
     pub hot: bool,
     /// Lies in, or is reachable only from, cold code.
@@ -317,6 +330,37 @@ pub struct Op {
     pub dying_library: Option<Place>,
     /// The schema string, where the project writes one.
     pub schema: Option<String>,
+    /// The parameters of that string, in order.
+    pub schema_params: Vec<String>,
+    /// The schema is inferred from the implementation's annotations, as torch's `infer_schema` does.
+    pub inferred: bool,
+    /// Further implementations in view: of other dispatch keys or devices. Sorted.
+    pub further: Vec<FunctionRef>,
+    /// There are implementations that are not in view, besides the one in `implementation_text`.
+    pub unseen: bool,
+    /// It has an autograd formula, which torch refuses for an op that mutates.
+    pub autograd: bool,
+    /// It is tagged as an op that returns its argument (`torch.Tag.inplace`, `torch.Tag.out`).
+    pub returns_argument: bool,
+    /// How the registration is written, for edits.
+    pub written: Written,
+}
+
+/// The pieces of a registering call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The body that holds the call.
+    pub at: FunctionRef,
+    /// The call; of a bare decorator the one that applies it.
+    pub call: CallId,
+    /// A decorator without a call: `@register`.
+    pub bare: bool,
+    /// The mutates argument, if one is written.
+    pub mutated: Option<(FunctionRef, ValueId)>,
+    /// The schema text, if one is written.
+    pub schema: Option<(FunctionRef, ValueId)>,
+    /// Whether the mutates argument may be added by the keyword `mutates_args`.
+    pub takes_mutates_args: bool,
 }
 
 /// Declared mutation.
@@ -376,6 +420,11 @@ impl Program {
     /// Name of a parameter.
     pub fn param_name(&self, f: FunctionRef, param: u16) -> &str {
         self.name(f.file, self.function(f).params[param as usize].name)
+    }
+
+    /// Whether a parameter stands behind `*`.
+    pub fn is_keyword_only(&self, f: FunctionRef, param: usize) -> bool {
+        self.function(f).params[param].kind == crate::facts::ParamKind::KeywordOnly
     }
 
     /// Text of a span.

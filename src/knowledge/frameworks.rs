@@ -165,6 +165,8 @@ pub struct Register {
     pub default_key: Option<String>,
     /// The decorated body does not run: native code does, and cannot be seen.
     pub native: bool,
+    /// It makes the schema in its own way, not with torch's `infer_schema`.
+    pub own_schema: bool,
 }
 
 /// How a launch without launch syntax hands its arguments over.

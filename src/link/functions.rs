@@ -2,7 +2,7 @@
 
 use super::calls;
 use super::conditions::{Condition, contradicts};
-use super::host::{Abs, Host, Root, Summary};
+use super::host::{Abs, Effect, Host, Root, Summary};
 use super::launches::Candidates;
 use super::resolve::ClassRef;
 use super::types::{Kind, param_kind};
@@ -10,7 +10,7 @@ use super::{Options, schema};
 use crate::facts::{FunctionKind, MODULE, Op as Code};
 use crate::knowledge::frameworks::Decorates;
 use crate::program::{
-    Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, Write,
+    Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite, Write,
 };
 use crate::source::Place;
 use rayon::prelude::*;
@@ -34,7 +34,7 @@ pub(crate) fn assemble(
 ) -> Linked {
     let mut implements: FxHashMap<FunctionRef, OpId> = FxHashMap::default();
     for (i, op) in ops.iter().enumerate() {
-        if let Some(f) = op.implementation {
+        for f in op.implementation.into_iter().chain(op.further.iter().copied()) {
             let slot = implements.entry(f).or_insert(OpId(i as u32));
             if ops[slot.0 as usize].disabled && !op.disabled {
                 *slot = OpId(i as u32);
@@ -54,7 +54,9 @@ pub(crate) fn assemble(
         .map(|(f, summary)| {
             let mut func = describe(host, kernels, f, summary.as_deref());
             let mutated: Vec<&str> = func.mutates.iter().map(|w| param_text(host, f, w.param)).collect();
-            func.schema = schema::infer(host.resolver, f, options.torch).map(|s| s.text(&mutated));
+            let (types, schema) = schema::infer_each(host.resolver, f, options.torch);
+            func.schema = schema.map(|s| s.text(&mutated));
+            func.types = types;
             standing.place(f, &mut func);
             func
         })
@@ -92,10 +94,12 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         inline: inline(host, f),
         mutates: Vec::new(),
         mutates_state: Vec::new(),
+        state_writes: Vec::new(),
         unresolved: Vec::new(),
         returns: Vec::new(),
         returns_alias_of: Vec::new(),
         schema: Err(Vec::new()),
+        types: Vec::new(),
         hot: false,
         cold: resolver.files[f.file.index()].cold,
         callers: Vec::new(),
@@ -127,13 +131,13 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
             Root::Param(p) | Root::Part(p, _) => *p,
             Root::State(path) => {
                 if effect.unknown.is_none() {
-                    func.mutates_state.push(path.to_string());
+                    func.state_writes.push(state_write(path.to_string(), effect));
                 }
                 continue;
             }
             Root::Capture(name) => {
                 if effect.unknown.is_none() {
-                    func.mutates_state.push(resolver.text(f.file, *name).to_owned());
+                    func.state_writes.push(state_write(resolver.text(f.file, *name).to_owned(), effect));
                 }
                 continue;
             }
@@ -151,8 +155,9 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
     }
     func.mutates.sort_by_key(|w| (w.param, w.maybe_copy.is_some()));
     func.mutates.dedup_by_key(|w| w.param);
-    func.mutates_state.sort();
-    func.mutates_state.dedup();
+    func.state_writes.sort();
+    func.state_writes.dedup_by(|a, b| a.path == b.path);
+    func.mutates_state = func.state_writes.iter().map(|w| w.path.clone()).collect();
     func.unresolved.retain(|(p, _)| !func.mutates.iter().any(|w| w.param == *p));
     func.unresolved.sort();
     func.unresolved.dedup_by_key(|(p, _)| *p);
@@ -173,6 +178,13 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
     func.returns_alias_of = alias_of.into_iter().collect();
     func.returns_alias_of.sort_unstable();
     func
+}
+
+fn state_write(path: String, effect: &Effect) -> StateWrite {
+    StateWrite {
+        path,
+        chain: effect.chain.clone(),
+    }
 }
 
 fn params_of(abs: &Abs, when: &Condition, into: &mut FxHashSet<u16>, tensor: &dyn Fn(u16) -> bool) {

@@ -70,15 +70,22 @@ impl Schema {
     }
 }
 
-/// Infers the schema of a function.
-pub(crate) fn infer(resolver: &Resolver<'_>, f: FunctionRef, torch: Torch) -> Result<Schema, Vec<Refusal>> {
+/// Infers the schema of a function, and the type of each of its parameters alone.
+pub(crate) fn infer_each(resolver: &Resolver<'_>, f: FunctionRef, torch: Torch) -> (Vec<Option<String>>, Result<Schema, Vec<Refusal>>) {
     let function = resolver.function(f);
     let mut refusals = Vec::new();
     let mut params = Vec::new();
+    let mut types = Vec::new();
     for (index, param) in (0u16..).zip(&function.params) {
         match infer_param(resolver, f, param, torch) {
-            Ok(inferred) => params.push(inferred),
-            Err(refused) => refusals.push(refused.of(Some(index))),
+            Ok(inferred) => {
+                types.push(Some(inferred.ty.clone()));
+                params.push(inferred);
+            }
+            Err(refused) => {
+                types.push(refused.ty.clone());
+                refusals.push(refused.of(Some(index)));
+            }
         }
     }
     let returns = match function.returns {
@@ -89,14 +96,15 @@ pub(crate) fn infer(resolver: &Resolver<'_>, f: FunctionRef, torch: Torch) -> Re
             annotation::return_type(&ty, torch).map_err(|why| Refused::annotation(RefusalKind::Return, why, text))
         }
     };
-    match returns {
+    let schema = match returns {
         Ok(returns) if refusals.is_empty() => Ok(Schema { params, returns }),
         Ok(_) => Err(refusals),
         Err(refused) => {
             refusals.push(refused.of(None));
             Err(refusals)
         }
-    }
+    };
+    (types, schema)
 }
 
 /// A refusal without its parameter.
@@ -104,6 +112,8 @@ struct Refused {
     kind: RefusalKind,
     reason: String,
     certain: bool,
+    /// The annotation's schema type, where only the default is refused.
+    ty: Option<String>,
 }
 
 impl Refused {
@@ -112,6 +122,7 @@ impl Refused {
             kind,
             reason: reason.into(),
             certain: true,
+            ty: None,
         }
     }
 
@@ -125,7 +136,12 @@ impl Refused {
             ),
             annotation::Why::Unknown => (format!("it cannot be known here what `{text}` is"), false),
         };
-        Self { kind, reason, certain }
+        Self {
+            kind,
+            reason,
+            certain,
+            ty: None,
+        }
     }
 
     fn of(self, param: Option<u16>) -> Refusal {
@@ -162,13 +178,11 @@ fn infer_param(resolver: &Resolver<'_>, f: FunctionRef, param: &Param, torch: To
         Some(value) => {
             let text = param.default_span.map_or("", |span| source.slice(span));
             let default = Default::read(resolver, ValueRef { at, value });
-            Some(default.text(&ty).map_err(|why| match why {
-                Some(why) => Refused::new(RefusalKind::Default, why),
-                None => Refused {
-                    kind: RefusalKind::Default,
-                    reason: format!("it cannot be known here what the default `{text}` is"),
-                    certain: false,
-                },
+            Some(default.text(&ty).map_err(|why| Refused {
+                kind: RefusalKind::Default,
+                certain: why.is_some(),
+                reason: why.unwrap_or_else(|| format!("it cannot be known here what the default `{text}` is")),
+                ty: Some(ty.clone()),
             })?)
         }
     };

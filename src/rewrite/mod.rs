@@ -4,18 +4,22 @@
 //! a private function that is registered as an op, and the public function calls the op (DESIGN §7).
 
 mod allocation;
+mod declare;
 mod fake;
 mod imports;
 mod loading;
 mod names;
 mod op_text;
 mod safety;
+mod schema_text;
 mod scope;
 mod signature;
 mod slice;
 mod split;
 mod styles;
 mod writer;
+
+pub use declare::declare;
 
 use crate::facts::{CallId, Op, ValueId};
 use crate::finding::{Fix, Safety};

@@ -1,8 +1,20 @@
 //! The rules: one file each, one page each.
 
+mod hidden_mutation;
 mod inline_launch;
+mod invalid_op_name;
+mod malformed_mutates_args;
+mod missing_mutates_arg;
+mod ops;
+mod returns_alias;
+mod schema;
+mod spurious_mutates_arg;
 mod syntax_error;
+mod unannotated_parameter;
 mod unregistered_launcher;
+mod unsupported_annotation;
+mod unsupported_default;
+mod unsupported_return;
 mod unused_ignore;
 mod write_to_maybe_copy;
 
@@ -45,7 +57,18 @@ pub static ALL: &[&Rule] = &[
     &unregistered_launcher::RULE,
     &inline_launch::RULE,
     // mutation
+    &missing_mutates_arg::RULE,
+    &spurious_mutates_arg::RULE,
+    &malformed_mutates_args::RULE,
+    &returns_alias::RULE,
     &write_to_maybe_copy::RULE,
+    &hidden_mutation::RULE,
+    // schema
+    &unannotated_parameter::RULE,
+    &unsupported_annotation::RULE,
+    &unsupported_default::RULE,
+    &unsupported_return::RULE,
+    &invalid_op_name::RULE,
     // meta
     &syntax_error::RULE,
     &unused_ignore::RULE,

@@ -2,7 +2,7 @@
 
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
-use crate::program::{Func, Launch, Program, Registration, Write};
+use crate::program::{Func, Launch, Program, Registration, Step, Write};
 use crate::rewrite::{Assessment, Rewrite};
 
 /// The rule.
@@ -119,11 +119,15 @@ fn launched(program: &Program, launch: &Launch) -> String {
 
 /// At most four steps of a proof: the first, and the last three.
 pub(super) fn chain(write: &Write) -> Vec<Label> {
-    let label = |step: &crate::program::Step| Label {
+    steps(&write.chain)
+}
+
+/// At most four steps: the first, and the last three.
+pub(super) fn steps(steps: &[Step]) -> Vec<Label> {
+    let label = |step: &Step| Label {
         place: step.place,
         message: step.what.clone(),
     };
-    let steps = &write.chain;
     if steps.len() <= 4 {
         return steps.iter().map(label).collect();
     }

@@ -35,7 +35,7 @@ fn infer_f(text: &str, torch: Torch) -> Result<Schema, Vec<Refusal>> {
         .functions()
         .find(|(id, f)| *id != MODULE && is_row(facts.name(f.name)))
         .unwrap();
-    infer(
+    infer_each(
         &resolver,
         FunctionRef {
             file: FileId(0),
@@ -43,6 +43,7 @@ fn infer_f(text: &str, torch: Torch) -> Result<Schema, Vec<Refusal>> {
         },
         torch,
     )
+    .1
 }
 
 #[test]
