@@ -232,6 +232,11 @@ pub struct ReturnPath {
     pub value: Option<ValueId>,
     /// What is returned.
     pub shape: ReturnShape,
+    /// Two of the things returned are the same memory, for sure. Equal numbers of [`Returned::Fresh`] alone say only that they may be:
+    /// the items of a list that a callee makes have one number.
+    pub shared: bool,
+    /// The value, or on another condition a `clone()` of it: the author keeps aliases apart, by what is not followed here.
+    pub or_clone: bool,
 }
 
 /// What a path returns.
@@ -357,6 +362,8 @@ pub struct Written {
     pub bare: bool,
     /// The mutates argument, if one is written.
     pub mutated: Option<(FunctionRef, ValueId)>,
+    /// The expression in that argument's place, which may be a name for the value.
+    pub mutated_span: Option<Span>,
     /// The schema text, if one is written.
     pub schema: Option<(FunctionRef, ValueId)>,
     /// Whether the mutates argument may be added by the keyword `mutates_args`.

@@ -251,9 +251,43 @@ impl Condition {
         }
     }
 
-    /// The condition, or [`Condition::Unknown`] when it has more than `most` parts.
+    /// The condition, or a weaker one with at most `most` parts: what all of its alternatives have in common.
+    /// Only for conditions that say when something *may* happen.
     pub(crate) fn at_most(self, most: usize) -> Self {
-        if self.parts() > most { Self::Unknown } else { self }
+        if self.parts() <= most {
+            return self;
+        }
+        let mut common = match self {
+            Self::Any(alternatives) => {
+                let (first, rest) = alternatives.split_first().expect("at least two");
+                let everywhere = |c: &&Self| rest.iter().all(|other| other.conjuncts().contains(c));
+                first.conjuncts().iter().filter(everywhere).cloned().collect()
+            }
+            Self::All(parts) => parts,
+            Self::True
+            | Self::False
+            | Self::Unknown
+            | Self::Truthy(_)
+            | Self::IsNone(_)
+            | Self::Equal(..)
+            | Self::Less(..)
+            | Self::Not(_) => Vec::new(),
+        };
+        common.sort_by_key(Self::parts);
+        let mut room = most;
+        common.retain(|c| {
+            let fits = c.parts() <= room;
+            room -= if fits { c.parts() } else { room };
+            fits
+        });
+        if common.is_empty() { Self::Unknown } else { Self::all(common) }
+    }
+
+    fn conjuncts(&self) -> &[Self] {
+        match self {
+            Self::All(parts) => parts,
+            other => std::slice::from_ref(other),
+        }
     }
 
     /// Whether it is surely true or surely false. (A contradiction between parts may go unseen: ask [`contradicts`].)

@@ -4,10 +4,10 @@ use super::calls;
 use super::conditions::{Condition, contradicts};
 use super::host::{Abs, Effect, Host, Root, Summary};
 use super::launches::Candidates;
-use super::resolve::ClassRef;
+use super::resolve::{ClassRef, Resolver};
 use super::types::{Kind, param_kind};
 use super::{Options, schema};
-use crate::facts::{FunctionKind, MODULE, Op as Code};
+use crate::facts::{FunctionKind, MODULE, Op as Code, ValueId};
 use crate::knowledge::frameworks::Decorates;
 use crate::program::{
     Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite, Write,
@@ -163,6 +163,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
     func.unresolved.dedup_by_key(|(p, _)| *p);
     let mut numbers: Vec<Root> = Vec::new();
     let mut alias_of: FxHashSet<u16> = FxHashSet::default();
+    let cloned: Vec<ValueId> = summary.returns.iter().filter_map(|r| clone_of(resolver, f, r.value?)).collect();
     for r in &summary.returns {
         if contradicts(&[&r.when]) {
             continue;
@@ -172,6 +173,8 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         func.returns.push(ReturnPath {
             span: r.span,
             value: r.value,
+            or_clone: r.value.is_some_and(|v| cloned.contains(&v) || is_clone_or_self(resolver, f, v)),
+            shared: returns_memory_twice(host, f, r.value, &r.abs),
             shape,
         });
     }
@@ -199,10 +202,64 @@ fn params_of(abs: &Abs, when: &Condition, into: &mut FxHashSet<u16>, tensor: &dy
     }
 }
 
+/// A function of the project makes it: a list, for all that is known.
+fn may_be_list(resolver: &Resolver<'_>, f: FunctionRef, made: ValueId) -> bool {
+    let body = resolver.body(f);
+    match body.op(made) {
+        Code::Call(call) => !resolver.functions(f, body.call(call).callee).is_empty(),
+        _ => false,
+    }
+}
+
+/// `x` in `x.clone()`.
+fn clone_of(resolver: &Resolver<'_>, f: FunctionRef, value: ValueId) -> Option<ValueId> {
+    let body = resolver.body(f);
+    let Code::Call(call) = body.op(value) else { return None };
+    let Code::Attr(object, name) = body.op(body.call(call).callee) else {
+        return None;
+    };
+    (resolver.text(f.file, name) == "clone").then_some(object)
+}
+
+/// `x.clone() if condition else x`, also as an `if` statement.
+fn is_clone_or_self(resolver: &Resolver<'_>, f: FunctionRef, value: ValueId) -> bool {
+    match resolver.body(f).op(value) {
+        Code::Select(_, a, b) => clone_of(resolver, f, a) == Some(b) || clone_of(resolver, f, b) == Some(a),
+        _ => false,
+    }
+}
+
+/// Whether two parts of a returned display have one root, each of them it alone. Parts of what one call handed back are left out:
+/// they may be the items of a list.
+fn returns_memory_twice(host: &Host<'_>, f: FunctionRef, value: Option<ValueId>, abs: &Abs) -> bool {
+    let body = host.resolver.body(f);
+    let items = match value.map(|v| body.op(v)) {
+        Some(Code::Tuple(items) | Code::List(items)) => body.items(items),
+        _ => return false,
+    };
+    let Some(parts) = abs.parts.as_deref().filter(|parts| parts.len() == items.len()) else {
+        return false;
+    };
+    let mut roots: Vec<&Root> = Vec::new();
+    for (part, &item) in parts.iter().zip(items) {
+        let [alias] = part.aliases.as_slice() else { continue };
+        let Root::Fresh(made, _) = alias.root else { continue };
+        let from_list = match body.op(item) {
+            Code::Unpack { value, .. } => value == made,
+            Code::Index(value, index) => value == made && may_be_list(host.resolver, f, made) && !matches!(body.op(index), Code::Slice(..)),
+            _ => false,
+        };
+        if alias.known && !from_list {
+            roots.push(&alias.root);
+        }
+    }
+    (1..roots.len()).any(|i| roots[..i].contains(&roots[i]))
+}
+
 fn shape_of(
     host: &Host<'_>,
     f: FunctionRef,
-    value: Option<crate::facts::ValueId>,
+    value: Option<ValueId>,
     abs: &Abs,
     when: &Condition,
     numbers: &mut Vec<Root>,

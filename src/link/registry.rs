@@ -216,6 +216,9 @@ impl Registry {
             }
         }
         for (i, op) in ops.iter().enumerate() {
+            for &f in &op.further {
+                self.implementations.entry(f).or_default().push(i);
+            }
             if let Some(f) = op.implementation {
                 self.implementations.entry(f).or_default().push(i);
                 if op.name_known {

@@ -1,9 +1,9 @@
 //! Writes the list of mutated arguments of a registration right, in the form that it has.
 
 use super::schema_text;
-use crate::facts::{Body, Call, Const, MODULE, Name, Op as Code, ValueId};
+use crate::facts::{Body, Call, Const, MODULE, Op as Code, ValueId};
 use crate::finding::Edit;
-use crate::program::{FunctionRef, Op, Program};
+use crate::program::{FunctionRef, Op, Program, ProgramFile};
 use crate::source::{FileId, Place, Source, Span};
 
 /// Makes a registration declare exactly these arguments; or why that cannot be written.
@@ -16,7 +16,7 @@ pub fn declare(program: &Program, op: &Op, names: &[String]) -> Result<Vec<(File
     }
     let writer = |at| Writer { program, at, names };
     let edit = match written.mutated {
-        Some((at, value)) => return writer(at).replace(value),
+        Some((at, value)) => return writer(at).replace(value, written.mutated_span),
         None => writer(written.at).add(op)?,
     };
     Ok(vec![(written.at.file, edit)])
@@ -48,42 +48,53 @@ impl Writer<'_> {
         self.source().slice(span)
     }
 
-    /// Writes over a list that is there.
-    fn replace(&self, value: ValueId) -> Result<Vec<(FileId, Edit)>, String> {
-        let span = self.body().value(value).span;
+    /// Writes over the list in an argument's place.
+    fn replace(&self, value: ValueId, argument: Option<Span>) -> Result<Vec<(FileId, Edit)>, String> {
+        let own = self.body().value(value).span;
+        let argument = argument.unwrap_or(own);
         let edit = match self.body().op(value) {
-            Code::Tuple(_) | Code::List(_) | Code::Set(_) | Code::Dict(_) => Edit::replace(span, self.display(value)?),
-            Code::Const(Const::Str(_)) => Edit::replace(span, self.instead_of_string(span)),
-            Code::Free(name) => match self.constant(name) {
-                Some(constant) => return constant,
-                None => Edit::replace(span, self.fresh('[')),
-            },
-            _ => Edit::replace(span, self.fresh('[')),
+            _ if !argument.contains(own) => return self.named(value, argument),
+            Code::Tuple(_) | Code::List(_) | Code::Set(_) | Code::Dict(_) => Edit::replace(own, self.display(value)?),
+            Code::Const(Const::Str(_)) => Edit::replace(own, self.instead_of_string(own)),
+            Code::Free(name) => {
+                let facts = &self.program.file(self.at.file).facts;
+                match facts.module().binding(name) {
+                    Some(value) => return self.in_module().named(value, argument),
+                    None => Edit::replace(argument, self.fresh('[')),
+                }
+            }
+            _ => Edit::replace(argument, self.fresh('[')),
         };
         Ok(vec![(self.at.file, edit)])
     }
 
-    /// A constant of the module that nothing else reads is changed where it stands.
-    fn constant(&self, name: Name) -> Option<Result<Vec<(FileId, Edit)>, String>> {
-        let facts = &self.program.file(self.at.file).facts;
-        let value = facts.module().binding(name)?;
-        let module = FunctionRef {
-            file: self.at.file,
+    fn in_module(&self) -> Self {
+        let at = FunctionRef {
             function: MODULE,
+            ..self.at
         };
-        let body = &facts.module().body;
-        let is_display = matches!(body.op(value), Code::Tuple(_) | Code::List(_) | Code::Set(_) | Code::Dict(_));
-        let uses = facts.functions().flat_map(|(_, f)| f.body.statements.iter()).filter(|s| s.uses.contains(&name)).count();
-        let exported = facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == facts.name(name)));
-        if !is_display || uses != 1 || exported {
-            return None;
-        }
-        let writer = Writer {
-            program: self.program,
-            at: module,
-            names: self.names,
+        Self { at, ..*self }
+    }
+
+    /// A constant of the module that nothing else reads is changed where it stands, else the list is written out.
+    fn named(&self, value: ValueId, argument: Span) -> Result<Vec<(FileId, Edit)>, String> {
+        let own = self.body().value(value).span;
+        let is_display = matches!(self.body().op(value), Code::Tuple(_) | Code::List(_) | Code::Set(_) | Code::Dict(_));
+        let edit = if is_display && self.at.function == MODULE && self.is_read_once(self.text(argument)) {
+            Edit::replace(own, self.display(value)?)
+        } else {
+            Edit::replace(argument, self.fresh('['))
         };
-        Some(writer.replace(value))
+        Ok(vec![(self.at.file, edit)])
+    }
+
+    fn is_read_once(&self, name: &str) -> bool {
+        let facts = &self.program.file(self.at.file).facts;
+        let reads = |s: &&crate::facts::Statement| s.uses.iter().any(|&n| facts.name(n) == name);
+        let here = facts.functions().flat_map(|(_, f)| f.body.statements.iter()).filter(reads).count();
+        let imported = |file: &ProgramFile| file.facts.imports.iter().any(|i| i.member.is_some_and(|m| file.facts.name(m) == name));
+        let exported = facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == name));
+        here == 1 && !exported && !self.program.files.iter().any(imported)
     }
 
     /// A list, tuple, set or dict with its items, those that stay as they are written.

@@ -10,6 +10,7 @@ mod imports;
 mod loading;
 mod names;
 mod op_text;
+mod runtime_import;
 mod safety;
 mod schema_text;
 mod scope;
@@ -17,9 +18,12 @@ mod signature;
 mod slice;
 mod split;
 mod styles;
+mod unreturn;
 mod writer;
 
 pub use declare::declare;
+pub use runtime_import::import_at_runtime;
+pub use unreturn::return_nothing;
 
 use crate::facts::{CallId, Op, ValueId};
 use crate::finding::{Fix, Safety};

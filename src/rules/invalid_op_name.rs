@@ -51,7 +51,10 @@ fn check(cx: &mut Context) {
 /// The name as it is written, and what is wrong with it.
 fn problem(op: &Op) -> Option<(String, String)> {
     if !op.name_known {
-        return None;
+        // Only a name without a namespace has such a form under these registrars.
+        let needs_namespace = matches!(op.registrar.as_str(), "torch.library.custom_op" | "torch.library.triton_op");
+        let bare = op.name.strip_prefix("*::").filter(|name| needs_namespace && !name.contains('*'))?;
+        return Some((bare.to_string(), "it has no namespace".to_string()));
     }
     let said = |why: &str| Some((op.name.clone(), why.to_string()));
     let parts: Vec<&str> = op.name.split("::").collect();

@@ -43,7 +43,8 @@ fn bare_string(seen: &Seen, text: &str) -> Finding {
 
 fn wrong_names(seen: &Seen, names: &[String]) -> Option<Finding> {
     let func = seen.func();
-    let strange: Vec<&String> = names.iter().filter(|n| seen.param_of(func, n).is_none()).collect();
+    let strange = names.iter().filter(|n| seen.param_of(func, n).is_none());
+    let strange: Vec<&str> = strange.map(|n| if n.is_empty() { "\"\"" } else { n }).collect();
     let is_other = |name: &&String| {
         let ty = seen.param_of(func, name).and_then(|p| func.types.get(usize::from(p))?.as_deref());
         ty.is_some_and(|ty| !ty.starts_with("Tensor"))

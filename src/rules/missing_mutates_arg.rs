@@ -32,7 +32,7 @@ fn finding(seen: &Seen, declared: &[String], missing: &[(&str, &Write)]) -> Find
     notes.extend(seen.remarks());
     Finding {
         rule: RULE.name,
-        level: seen.level(RULE.level),
+        level: level(seen),
         certainty: if missing.iter().any(|(_, w)| w.maybe_copy.is_none()) {
             Certainty::Certain
         } else {
@@ -49,6 +49,15 @@ fn finding(seen: &Seen, declared: &[String], missing: &[(&str, &Write)]) -> Find
         notes,
         fix: seen.declare(),
         heat: u32::from(seen.func().hot),
+    }
+}
+
+/// Also where nothing is registered today, the declaration is a promise that is wrong.
+fn level(seen: &Seen) -> Level {
+    match (seen.func().cold, seen.op.disabled) {
+        (true, _) => Level::Note,
+        (false, true) => Level::Warning,
+        (false, false) => RULE.level,
     }
 }
 

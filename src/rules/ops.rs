@@ -173,9 +173,9 @@ impl<'a> Seen<'a> {
         Self::capped(self.op, full)
     }
 
-    /// Milder for a registrar that does nothing.
+    /// For a registrar that does nothing, what would be wrong from the day it does is worth a note.
     pub(super) fn capped(op: &Op, full: Level) -> Level {
-        if op.disabled { full.min(Level::Warning) } else { full }
+        if op.disabled { Level::Note } else { full }
     }
 
     /// The op's name for messages; the function's where that cannot be known.

@@ -2,9 +2,11 @@
 
 use super::ops::{Seen, listed, seen};
 use super::{Context, Rule};
-use crate::finding::{Certainty, Finding, Label, Level};
+use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
 use crate::program::{Func, ReturnPath, ReturnShape, Returned};
+use crate::rewrite;
 use crate::source::Place;
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -17,6 +19,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(cx: &mut Context) {
+    let mut told = BTreeSet::new();
     for seen in seen(cx.program) {
         let op = seen.op;
         // Under a composite implicit key the op is its body; a tag or a schema may say what is returned.
@@ -24,7 +27,8 @@ fn check(cx: &mut Context) {
         if composite || op.returns_argument || schema_says_it(&seen) {
             continue;
         }
-        let found = seen.funcs.iter().find_map(|func| of_body(&seen, func));
+        // A body that stands in several registrations is at fault once.
+        let found = seen.funcs.iter().find_map(|func| of_body(&seen, func)).filter(|finding| told.insert(finding.place));
         cx.findings.extend(found);
     }
 }
@@ -39,12 +43,15 @@ fn schema_says_it(seen: &Seen) -> bool {
 struct Break<'a> {
     path: &'a ReturnPath,
     params: Vec<u16>,
+    /// It is no matter of a possible copy.
     certain: bool,
+    /// On some path another value is returned there.
+    sometimes: bool,
 }
 
 fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
-    let breaks: Vec<Break> = func.returns.iter().filter_map(broken).collect();
-    let first = breaks.iter().find(|b| b.certain).or(breaks.first())?;
+    let breaks: Vec<Break> = func.returns.iter().filter(|path| !path.or_clone).filter_map(broken).collect();
+    let first = breaks.iter().min_by_key(|b| (!b.certain, b.sometimes))?;
     let mut params: Vec<u16> = breaks.iter().flat_map(|b| b.params.iter().copied()).collect();
     params.sort_unstable();
     params.dedup();
@@ -55,7 +62,7 @@ fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
         .filter(|name| seen.writes().iter().any(|(n, _)| n == name))
         .collect();
     let certain = first.certain;
-    let may = if certain { "returns" } else { "may return" };
+    let may = if first.sometimes { "may return" } else { "returns" };
     let what = match names.as_slice() {
         [] => "the same memory twice".to_string(),
         names => format!("its argument {}, or a view of it", listed(names)),
@@ -77,7 +84,7 @@ fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
     Some(Finding {
         rule: RULE.name,
         level: seen.level(RULE.level),
-        certainty: if certain { Certainty::Certain } else { Certainty::Likely },
+        certainty: if certain && !first.sometimes { Certainty::Certain } else { Certainty::Likely },
         message: format!("`{}` {may} {what}", seen.title()),
         help: Some(format!("{}\n{}", help(&names, &written), why(seen))),
         place: place(first.path),
@@ -87,8 +94,28 @@ fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
         },
         labels,
         notes: seen.remarks(),
-        fix: None,
+        fix: if written.is_empty() { None } else { fix(seen, func, &written) },
         heat: u32::from(func.hot),
+    })
+}
+
+/// Returns nothing; who uses the op's result by its qualified name gets None then.
+fn fix(seen: &Seen, func: &Func, written: &[&str]) -> Option<Fix> {
+    let function = seen.program.function_name(func.function);
+    let title = format!("return nothing from the op, and {} from a plain function `{function}` around it", listed(written));
+    let (safety, reasons, edits) = match rewrite::return_nothing(seen.program, seen.op, func) {
+        Ok((_, edits)) => {
+            let doubt = format!("who calls `{}` by its qualified name gets None instead of a tensor", seen.title());
+            (Safety::Unsafe, vec![doubt], edits)
+        }
+        Err(why) => (Safety::Shown, vec![why], Vec::new()),
+    };
+    Some(Fix {
+        title,
+        safety,
+        reasons,
+        claims: vec![(func.function.file, seen.program.function(func.function).span)],
+        edits,
     })
 }
 
@@ -114,28 +141,18 @@ fn broken(path: &ReturnPath) -> Option<Break<'_>> {
         ReturnShape::Tuple(items) => items.iter().collect(),
         ReturnShape::None | ReturnShape::Unknown => return None,
     };
-    let mut params = Vec::new();
-    let mut certain = false;
-    let mut storages = Vec::new();
-    let mut twice = false;
+    let mut found = Break {
+        path,
+        params: Vec::new(),
+        certain: path.shared,
+        sometimes: !path.shared,
+    };
     for item in items {
-        match item {
-            Returned::Alias {
-                params: of, maybe, ..
-            } => {
-                params.extend(of.iter().copied());
-                certain |= !maybe;
-            }
-            Returned::Fresh(number) => {
-                twice |= storages.contains(number);
-                storages.push(*number);
-            }
-            Returned::State(_) | Returned::Scalar | Returned::None | Returned::Unknown => {}
+        if let Returned::Alias { params, or_fresh, maybe } = item {
+            found.params.extend(params.iter().copied());
+            found.certain |= !maybe;
+            found.sometimes &= *or_fresh || *maybe;
         }
     }
-    (twice || !params.is_empty()).then_some(Break {
-        path,
-        params,
-        certain: certain || twice,
-    })
+    (path.shared || !found.params.is_empty()).then_some(found)
 }

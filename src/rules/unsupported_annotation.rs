@@ -1,9 +1,11 @@
 //! A parameter of an op is annotated with what has no form in a schema, or is of a kind that a schema does not know.
 
-use super::schema::{Wording, no_fix, parameters, report};
+use super::ops::{Seen, listed};
+use super::schema::{Wording, parameters, report};
 use super::{Context, Rule};
-use crate::finding::Level;
+use crate::finding::{Fix, Level, Safety};
 use crate::program::{Refusal, RefusalKind};
+use crate::rewrite;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -19,7 +21,7 @@ fn check(cx: &mut Context) {
     let wording = Wording {
         message: |_, names| format!("has no schema: torch refuses its {}", parameters(names)),
         help,
-        fix: no_fix,
+        fix,
     };
     report(cx, &RULE, &[RefusalKind::Annotation, RefusalKind::Kind], &wording);
 }
@@ -38,4 +40,25 @@ fn help(refusals: &[&Refusal]) -> String {
         "use a type that a schema has, and convert in a plain function around the op"
     };
     format!("{what}\nthe registration reads the signature when the module is imported, and raises")
+}
+
+/// Imports at run time what only type checkers see, where nothing else stands in the way.
+fn fix(seen: &Seen, refusals: &[&Refusal]) -> Option<Fix> {
+    let missing: Option<Vec<&str>> = refusals.iter().map(|r| missing_name(&r.reason)).collect();
+    let mut missing = missing?;
+    missing.sort_unstable();
+    missing.dedup();
+    let (edits, doubt) = rewrite::import_at_runtime(seen.program, seen.func().function.file, &missing)?;
+    Some(Fix {
+        title: format!("import {} when the module runs", listed(&missing)),
+        safety: if doubt.is_some() { Safety::Unsafe } else { Safety::Safe },
+        reasons: doubt.into_iter().collect(),
+        edits,
+        claims: Vec::new(),
+    })
+}
+
+fn missing_name(reason: &str) -> Option<&str> {
+    let (before, _) = reason.split_once("` is not defined at module scope")?;
+    before.rsplit_once("name `").map(|(_, name)| name)
 }

@@ -125,3 +125,13 @@ fn a_choice_keeps_its_condition() {
     let number = Binding::choose(truthy(3), Binding::literal(Literal::Int(1)), Binding::literal(Literal::Int(2)));
     assert_eq!(Condition::equal(param(0), int(2)).substitute(&|_| number.clone()), truthy(3).not());
 }
+
+#[test]
+fn what_is_too_long_keeps_what_its_alternatives_share() {
+    let alternative = |i: u16| Condition::all([truthy(0), truthy(2 * i).not(), none(2 * i + 1)]);
+    let long = Condition::any((1..9).map(alternative));
+    assert_eq!(long.clone().at_most(12), truthy(0));
+    assert_eq!(Condition::any((1..9).map(truthy)).at_most(4), Condition::Unknown);
+    assert_eq!(Condition::all((1..9).map(truthy)).at_most(2), truthy(1).and(truthy(2)));
+    assert_eq!(long.clone().at_most(96), long);
+}

@@ -305,7 +305,7 @@ impl Run<'_, '_> {
         let open = args.open_stars.iter().map(|(_, p)| p).chain(args.open_keywords.iter());
         for passed in everything.chain(open) {
             self.run_callback(v, passed);
-            if passed.abs.aliases.is_empty() {
+            if passed.abs.aliases.is_empty() && passed.abs.pointees.is_empty() {
                 continue;
             }
             all.add_all(&passed.abs);
@@ -316,10 +316,19 @@ impl Run<'_, '_> {
                 },
                 what: format!("passed to `{name}`"),
             }];
+            let why: Arc<str> = format!("{why}: `{name}`").into();
+            // An address is as good as the tensor.
+            let addressed = Abs {
+                aliases: passed.abs.pointees.clone(),
+                ..Abs::default()
+            };
+            self.write(&addressed, v, &Condition::True, chain.clone(), Some(why.clone()));
             let abs = passed.abs.clone();
-            self.write(&abs, v, &Condition::True, chain, Some(format!("{why}: `{name}`").into()));
+            self.write(&abs, v, &Condition::True, chain, Some(why));
         }
+        let addresses = all.pointees.clone();
         let mut result = all.unknown().anywhere();
+        result.pointees = addresses;
         if !result.aliases.is_empty() {
             result.add_all(&Abs::of(Root::Fresh(v, 0)));
         }
@@ -386,5 +395,5 @@ pub(super) fn is_tensorless(args: &Arguments) -> bool {
     let all = args.positional.iter().chain(args.keyword.iter().map(|(_, p)| p));
     all.chain(args.open_stars.iter().map(|(_, p)| p))
         .chain(&args.open_keywords)
-        .all(|p| p.abs.aliases.is_empty())
+        .all(|p| p.abs.aliases.is_empty() && p.abs.pointees.is_empty())
 }

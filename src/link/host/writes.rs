@@ -40,15 +40,13 @@ impl Run<'_, '_> {
             Op::Const(Const::Int(i)) => u32::try_from(i).map_or(Key::Any, Key::Index),
             _ => Key::Any,
         };
-        let tensor_like = matches!(
-            self.body.op(index),
-            Op::Slice(..) | Op::Tuple(_) | Op::Const(Const::Ellipsis | Const::None)
-        ) || !self.abs(index).aliases.is_empty();
+        let tensor_like = self.is_tensor_index(index);
         for alias in self.abs(object).aliases.clone() {
             let of_dict = matches!(key, Key::Name(_))
                 || matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensors | Kind::Object(_) | Kind::Foreign));
-            let uncertain_state = matches!(alias.root, Root::State(_) | Root::Capture(_)) && !tensor_like && !assigned.aliases.is_empty();
-            if self.is_container(&alias.root) || (of_dict || uncertain_state) && !tensor_like {
+            // `_CACHE[key] = value`: a dict or list as often as a tensor.
+            let uncertain_state = matches!(alias.root, Root::State(_) | Root::Capture(_)) && !self.has_slice(index);
+            if self.is_container(&alias.root) || uncertain_state || of_dict && !tensor_like {
                 self.store(alias.root, key.clone(), assigned.clone());
                 continue;
             }
@@ -65,6 +63,24 @@ impl Run<'_, '_> {
         Abs::default()
     }
 
+    /// No dict takes such an index, and no list one of several parts.
+    fn has_slice(&self, index: ValueId) -> bool {
+        let slices = |v: ValueId| matches!(self.body.op(v), Op::Slice(..) | Op::Const(Const::Ellipsis));
+        match self.body.op(index) {
+            Op::Tuple(items) => self.body.items(items).iter().any(|&v| slices(v)),
+            _ => slices(index),
+        }
+    }
+
+    /// An index that tensors take and lists do not.
+    fn is_tensor_index(&self, index: ValueId) -> bool {
+        let written = matches!(
+            self.body.op(index),
+            Op::Slice(..) | Op::Tuple(_) | Op::Const(Const::Ellipsis | Const::None)
+        );
+        written || !self.abs(index).aliases.is_empty()
+    }
+
     pub(super) fn augment(&mut self, v: ValueId, target: ValueId, value: ValueId) -> Abs {
         let old = self.abs(target).clone();
         if old.aliases.is_empty() {
@@ -75,6 +91,14 @@ impl Run<'_, '_> {
             parts: None,
             ..old.clone()
         };
+        // `tensors += (x,)`: a longer tuple, no tensor is touched.
+        let is_sequence = old.parts.is_some() || assigned.parts.is_some();
+        if is_sequence {
+            result.add_all(&Abs {
+                parts: None,
+                ..assigned.clone()
+            });
+        }
         for alias in &old.aliases {
             if self.is_container(&alias.root) {
                 self.store(alias.root.clone(), Key::Any, assigned.clone());
@@ -83,10 +107,11 @@ impl Run<'_, '_> {
             let unsure = match alias.root {
                 Root::Param(i) => self.kinds[i as usize] != Kind::Tensor,
                 // `self.count += 1`: a number as often as a tensor. What is read from a tensor by index is one.
-                Root::State(_) | Root::Capture(_) | Root::Part(..) => !matches!(self.body.op(target), Op::Index(..)),
+                Root::State(_) | Root::Capture(_) => !matches!(self.body.op(target), Op::Index(_, i) if self.has_slice(i)),
+                Root::Part(..) => !matches!(self.body.op(target), Op::Index(..)),
                 Root::Fresh(..) => false,
             };
-            if unsure {
+            if unsure || is_sequence {
                 continue;
             }
             let target = Abs {

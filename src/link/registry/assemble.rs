@@ -6,7 +6,7 @@ use super::wrappers;
 use crate::facts::{ArgKind, Const, Op as Code};
 use crate::knowledge::frameworks::Role;
 use crate::link::resolve::{Resolver, ValueRef};
-use crate::program::{Declared, Fake, FunctionRef, Op};
+use crate::program::{Declared, Fake, FunctionRef, Op, Written};
 use crate::source::Place;
 use rustc_hash::FxHashMap;
 
@@ -33,12 +33,18 @@ pub(super) fn assemble(resolver: &Resolver<'_>, found: Vec<Found>) -> Vec<Op> {
     let mut alone = Vec::new();
     for f in &found {
         match f.registrar.row.role {
-            Role::Op | Role::Define | Role::Extend => {}
+            Role::Op | Role::Define => {}
+            Role::Extend => extend(resolver, f, &mut ops, &by_name, &by_function),
             Role::Implement => implement(resolver, f, &mut ops, &by_name, &mut alone),
             Role::Fake => fake(resolver, f, &mut ops, &by_name, &by_function),
         }
     }
     ops.extend(alone);
+    for op in &mut ops {
+        op.further.retain(|f| op.implementation != Some(*f));
+        op.further.sort_unstable();
+        op.further.dedup();
+    }
     ops.sort_by(|a, b| (a.place, &a.name).cmp(&(b.place, &b.name)));
     ops
 }
@@ -75,7 +81,7 @@ pub(super) fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
     };
     let declared_place = f.mutated.map(|v| Place {
         file: v.at.file,
-        span: resolver.body(v.at).value(v.value).span,
+        span: f.mutated_span.unwrap_or_else(|| resolver.body(v.at).value(v.value).span),
     });
     Op {
         name_known: !name.contains('*'),
@@ -96,7 +102,76 @@ pub(super) fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
         dispatch_key: f.key.clone(),
         dying_library: f.registrar.dying.or_else(|| wrappers::dying_library(resolver, f)),
         schema: f.schema.clone(),
+        schema_params: schema_params(f),
+        inferred: f.inferred,
+        further: Vec::new(),
+        unseen: false,
+        autograd: false,
+        returns_argument: returns_argument(resolver, f),
+        written: written(f),
     }
+}
+
+fn schema_params(f: &Found) -> Vec<String> {
+    let Some(schema) = &f.schema else { return Vec::new() };
+    let text = schema.find('(').map_or("", |at| &schema[at..]);
+    super::schema_row(&format!("op{text}")).map_or_else(Vec::new, |(_, row)| row.params)
+}
+
+fn written(f: &Found) -> Written {
+    let pair = |v: ValueRef| (v.at, v.value);
+    let keyword = f.registrar.row.mutated.keyword.as_deref();
+    Written {
+        at: f.at,
+        call: f.call,
+        bare: f.bare,
+        mutated: f.mutated.map(pair),
+        mutated_span: f.mutated_span,
+        schema: f.schema_value.map(pair),
+        takes_mutates_args: keyword == Some("mutates_args"),
+    }
+}
+
+/// `tags=torch.Tag.inplace`, `tags=(torch.Tag.out,)`.
+fn returns_argument(resolver: &Resolver<'_>, f: &Found) -> bool {
+    let facts = resolver.facts(f.at.file);
+    let call = resolver.body(f.at).call(f.call);
+    call.args.iter().any(|a| {
+        let text = resolver.files[f.at.file.index()].source.slice(a.span);
+        matches!(a.kind, ArgKind::Keyword(n) if facts.name(n) == "tags") && (text.contains("Tag.inplace") || text.contains("Tag.out"))
+    })
+}
+
+/// A further kernel, or an autograd formula.
+fn extend(
+    resolver: &Resolver<'_>,
+    f: &Found,
+    ops: &mut [Op],
+    by_name: &FxHashMap<String, Vec<usize>>,
+    by_function: &FxHashMap<FunctionRef, usize>,
+) {
+    let mut targets: Vec<usize> = f.names.iter().filter_map(|name| by_name.get(name)).flatten().copied().collect();
+    if let Code::Attr(object, _) = resolver.body(f.at).op(resolver.body(f.at).call(f.call).callee) {
+        let functions = resolver.functions(f.at, object);
+        targets.extend(functions.iter().filter_map(|target| by_function.get(target)));
+    }
+    let what = f.registrar.row.call.rsplit('.').next().unwrap_or_default();
+    let function = function_of(resolver, f.implementation);
+    for i in targets {
+        match what {
+            "register_autograd" => ops[i].autograd = true,
+            "register_kernel" => match function {
+                Some(function) => ops[i].further.push(function),
+                None => ops[i].unseen = true,
+            },
+            _ => {}
+        }
+    }
+}
+
+fn is_fallthrough(resolver: &Resolver<'_>, v: Option<ValueRef>) -> bool {
+    v.and_then(|v| resolver.external(v.at, v.value))
+        .is_some_and(|name| name.ends_with(".fallthrough_kernel"))
 }
 
 pub(super) fn is_none(resolver: &Resolver<'_>, v: ValueRef) -> bool {
@@ -125,8 +200,10 @@ pub(super) fn implement(resolver: &Resolver<'_>, f: &Found, ops: &mut [Op], by_n
                 continue;
             }
             op.dispatch_key = op.dispatch_key.take().or_else(|| f.key.clone());
-            if op.implementation.is_none() {
-                op.implementation = function;
+            match function {
+                Some(function) if op.implementation.is_some() => op.further.push(function),
+                Some(function) => op.implementation = Some(function),
+                None => op.unseen |= !is_fallthrough(resolver, f.implementation),
             }
         }
     }

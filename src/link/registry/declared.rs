@@ -16,6 +16,9 @@ pub(super) fn declared(resolver: &Resolver<'_>, f: &Found) -> Declared {
         };
     }
     match f.mutated {
+        Some(v) if f.registrar.row.call.starts_with("torch.library.") && super::assemble::is_none(resolver, v) => {
+            Declared::Malformed("None".to_owned())
+        }
         Some(v) => declared_value(resolver, v),
         None => match f.registrar.row.missing {
             Missing::None => Declared::Names(Vec::new()),

@@ -5,7 +5,7 @@ use crate::facts::{ArgKind, BinaryOp, Call, CallId, Facts, FunctionId, FunctionK
 use crate::knowledge::frameworks::{Argument, Form, Role};
 use crate::link::resolve::{Entity, Resolver, ValueRef};
 use crate::program::FunctionRef;
-use crate::source::Place;
+use crate::source::{Place, Span};
 
 /// One registering call, read.
 #[derive(Clone, Debug)]
@@ -20,11 +20,19 @@ pub(super) struct Found {
     /// The implementation (or fake) argument, or the decorated function.
     pub(super) implementation: Option<ValueRef>,
     pub(super) mutated: Option<ValueRef>,
+    /// The expression in that argument's place, which may be a name for the value.
+    pub(super) mutated_span: Option<Span>,
     pub(super) fake: Option<ValueRef>,
     pub(super) library: Option<ValueRef>,
     pub(super) schema: Option<String>,
     pub(super) place: Place,
     pub(super) key: Option<String>,
+    /// The schema's text, where it is an argument.
+    pub(super) schema_value: Option<ValueRef>,
+    /// torch's `infer_schema` makes the schema.
+    pub(super) inferred: bool,
+    /// A decorator without a call.
+    pub(super) bare: bool,
 }
 
 /// Reads one registering call. A decorator factory without the call that applies it registers nothing.
@@ -77,6 +85,7 @@ pub(super) fn read(
         name_value,
         implementation,
         mutated: if bare { None } else { arg(&row.mutated) },
+        mutated_span: arg(&row.mutated).and_then(|v| argument_span(resolver, at, call, v.value)),
         fake: if bare { None } else { arg(&row.fake) },
         library,
         schema: arg(&row.schema).and_then(|v| resolver.texts(v)?.into_iter().next()),
@@ -84,6 +93,9 @@ pub(super) fn read(
         key: arg(&row.dispatch_key)
             .and_then(|v| resolver.texts(v)?.into_iter().next())
             .or_else(|| row.default_key.clone()),
+        schema_value: arg(&row.schema),
+        inferred: row.role == Role::Op && !row.own_schema && !row.native && arg(&row.schema).is_none(),
+        bare,
     };
     if row.role == Role::Define {
         read_definition(resolver, &mut found);
@@ -107,6 +119,16 @@ pub(super) fn decorator_span(facts: &Facts, function: FunctionId, value: ValueId
         .iter()
         .find(|d| d.value == value)
         .map(|d| d.span)
+}
+
+/// The expression of an argument, its keyword left out.
+fn argument_span(resolver: &Resolver<'_>, at: FunctionRef, call: &Call, value: ValueId) -> Option<Span> {
+    let arg = call.args.iter().find(|a| a.value == value)?;
+    let ArgKind::Keyword(_) = arg.kind else { return Some(arg.span) };
+    let text = resolver.files[at.file.index()].source.slice(arg.span);
+    let behind = &text[text.find('=')? + 1..];
+    let gap = behind.len() - behind.trim_start().len();
+    Some(Span::new(arg.span.end - (behind.len() - gap) as u32, arg.span.end))
 }
 
 /// `define("name" + infer_schema(fn, mutates_args=…))`, `define("name(Tensor x) -> Tensor")`.
@@ -166,11 +188,14 @@ pub(super) fn read_definition(resolver: &Resolver<'_>, found: &mut Found) {
             },
         )
         .map(here);
+        found.mutated_span = found.mutated.and_then(|v| argument_span(resolver, at, call, v.value));
         found.name_value = parts.first().map(|&value| ValueRef { at: text.at, value });
+        found.inferred = true;
         return;
     }
     if found.schema.is_none() {
         found.schema = resolver.texts(text).and_then(|t| t.into_iter().next());
+        found.schema_value = Some(text);
     }
 }
 
@@ -263,7 +288,7 @@ pub(super) fn function_of(resolver: &Resolver<'_>, v: Option<ValueRef>) -> Optio
     let v = v?;
     for entity in resolver.entities(v.at, v.value) {
         match entity {
-            Entity::Function(f) | Entity::Bound(f) => return Some(f),
+            Entity::Function(f) | Entity::Bound(f) => return Some(wrapped(resolver, v, f).unwrap_or(f)),
             Entity::Made(_, made) => {
                 let Code::Call(call) = resolver.body(made.at).op(made.value) else {
                     continue;
@@ -280,6 +305,23 @@ pub(super) fn function_of(resolver: &Resolver<'_>, v: Option<ValueRef>) -> Optio
         }
     }
     None
+}
+
+/// The function that `decorator(f)` runs, where the decorator's inner function stands for `f` (`functools.wraps(f)`).
+fn wrapped(resolver: &Resolver<'_>, v: ValueRef, inner: FunctionRef) -> Option<FunctionRef> {
+    let body = resolver.body(v.at);
+    let Code::Call(call) = body.op(v.value) else { return None };
+    let call = body.call(call);
+    let outer = resolver.parent(inner);
+    let stands_for = resolver.function(inner).decorators.iter().any(|d| match resolver.body(outer).op(d.value) {
+        Code::Call(wraps) => resolver.external(outer, resolver.body(outer).call(wraps).callee).as_deref() == Some("functools.wraps"),
+        _ => false,
+    });
+    if !stands_for || !resolver.functions(v.at, call.callee).contains(&outer) {
+        return None;
+    }
+    let first = call.args.first().filter(|a| a.kind == ArgKind::Positional)?;
+    resolver.functions(v.at, first.value).first().copied()
 }
 
 /// The parameter of an enclosing function that a value is.

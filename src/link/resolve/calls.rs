@@ -12,6 +12,10 @@ impl Resolver<'_> {
             return;
         }
         let first = call.args.first().filter(|a| a.kind == ArgKind::Positional);
+        if let Some(class) = self.decorated_class(v, call) {
+            out.push(Entity::Class(class));
+            return;
+        }
         let mut callees = Vec::new();
         self.collect(
             ValueRef {
@@ -75,6 +79,21 @@ impl Resolver<'_> {
         if out.len() == before {
             out.push(Entity::Value(v));
         }
+    }
+
+    /// The class that a decorator is applied to: decorators of classes hand the class back.
+    fn decorated_class(&self, v: ValueRef, call: &Call) -> Option<ClassRef> {
+        let body = self.body(v.at);
+        let mut call = call;
+        for _ in 0..8 {
+            let [only] = call.args.as_slice() else { return None };
+            match body.op(only.value) {
+                Op::Class(class) => return Some(ClassRef { file: v.at.file, class }),
+                Op::Call(inner) => call = body.call(inner),
+                _ => return None,
+            }
+        }
+        None
     }
 
     /// What a function hands back that has a name: functions, classes, instances, modules.

@@ -6,6 +6,12 @@ use crate::program::FunctionRef;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// By convention: `torch.library.Library`, not `torch.empty_like`.
+fn is_class_name(path: &str) -> bool {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    last.trim_start_matches('_').starts_with(char::is_uppercase)
+}
+
 impl Resolver<'_> {
     pub(super) fn collect_attribute(&self, v: ValueRef, object: ValueId, name: &str, depth: u32, out: &mut Entities) {
         let mut objects = Vec::new();
@@ -14,7 +20,9 @@ impl Resolver<'_> {
         for entity in objects {
             match entity {
                 Entity::External(path) => out.push(Entity::External(format!("{path}.{name}").into())),
-                Entity::Made(path, _) => out.push(Entity::External(format!("{path}.{name}").into())),
+                // Members of what a class makes are the class's; what a function hands back has members of its own.
+                Entity::Made(path, _) if is_class_name(&path) => out.push(Entity::External(format!("{path}.{name}").into())),
+                Entity::Made(..) => {}
                 Entity::Module(file) => out.extend(self.export_at(file, name, depth).iter().cloned()),
                 Entity::Namespace(package) => self.collect_module(&format!("{package}.{name}"), false, out),
                 Entity::Class(class) => self.collect_member(class, name, false, depth, out),
