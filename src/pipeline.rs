@@ -81,6 +81,8 @@ pub struct Checked {
     pub findings: Vec<Finding>,
     /// Findings that an ignore comment covers.
     pub ignored: Vec<suppress::Ignored>,
+    /// Findings that the baseline accepts.
+    pub accepted: Vec<Finding>,
 }
 
 /// Extracts, links and checks.
@@ -305,7 +307,7 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
     let mut found = rules::run(&program, knowledge, &rewrite_options(settings), |rule| is_enabled(rule, settings));
     for finding in &mut found {
         let Some(rule) = rule_named(finding.rule) else { continue };
-        if let Some(Some(level)) = configured_level(rule, settings) {
+        if let Some(Some(level)) = level_in(rule, &program.file(finding.place.file).source.path, settings) {
             // A finding that is milder than its rule, for being cold or uncertain, is not raised above that.
             finding.level = if finding.level < rule.level {
                 level.min(finding.level)
@@ -327,6 +329,15 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
         .collect();
     let files: Vec<_> = program.files.iter().map(|file| (&*file.source, &*file.facts)).collect();
     let mut sorted = suppress::apply(found, &files, &names, unused);
+    let is_on = |finding: &Finding| {
+        let path = &program.file(finding.place.file).source.path;
+        rule_named(finding.rule).is_none_or(|rule| level_in(rule, path, settings) != Some(None))
+    };
+    if !settings.path_levels.is_empty() {
+        sorted.findings.retain(is_on);
+    }
+    let split = suppress::baseline::split(sorted.findings, &settings.accepted, &files);
+    sorted.findings = split.left;
     for finding in &mut sorted.findings {
         if let Some(fix) = &mut finding.fix {
             spare_vendored(fix, &program);
@@ -336,6 +347,7 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
         program,
         findings: sorted.findings,
         ignored: sorted.ignored,
+        accepted: split.accepted,
     }
 }
 
@@ -348,11 +360,23 @@ fn configured_level(rule: &Rule, settings: &Settings) -> Option<Option<Level>> {
     settings.levels.get(rule.name).or_else(|| settings.levels.get(rule.group)).copied()
 }
 
+/// The level of a rule in a file: what is configured for the file wins; `Some(None)` is off.
+fn level_in(rule: &Rule, path: &str, settings: &Settings) -> Option<Option<Level>> {
+    let own = settings.path_levels.get(path);
+    let own = own.and_then(|levels| levels.get(rule.name).or_else(|| levels.get(rule.group)).copied());
+    own.or_else(|| configured_level(rule, settings))
+}
+
 fn is_enabled(rule: &Rule, settings: &Settings) -> bool {
     if !settings.only.is_empty() {
         return settings.only.iter().any(|name| name == rule.name || name == rule.group);
     }
-    configured_level(rule, settings) != Some(None)
+    let somewhere = |levels: &BTreeMap<String, Option<Level>>| {
+        [rule.name, rule.group]
+            .iter()
+            .any(|name| levels.get(*name).is_some_and(Option::is_some))
+    };
+    configured_level(rule, settings) != Some(None) || settings.path_levels.values().any(somewhere)
 }
 
 fn link_options(settings: &Settings) -> link::Options {

@@ -1,6 +1,7 @@
 //! Resolved choices: every field has a value; what was left out in the configuration has its default here.
 
 pub use crate::finding::Level;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// All choices of a run.
@@ -26,6 +27,24 @@ pub struct Settings {
     pub hot: Vec<String>,
     /// Folders that modules are imported from, relative to the root (`.`, `python`, `src`); empty: found by looking.
     pub source_roots: Vec<String>,
+    /// File → rule or group name → level, for files that have their own: these win over `levels`.
+    pub path_levels: BTreeMap<String, BTreeMap<String, Option<Level>>>,
+    /// Findings that the baseline accepts, each with how often.
+    pub accepted: BTreeMap<Accepted, u32>,
+}
+
+/// What a finding is known by in a baseline: no line numbers, so that code may move.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Accepted {
+    /// Path relative to the root.
+    pub file: String,
+    /// The rule.
+    pub rule: String,
+    /// `__qualname__` of the innermost function around it; `<module>` outside of functions.
+    pub function: String,
+    /// The source text, in one line.
+    pub text: String,
 }
 
 /// (major, minor) of torch.
@@ -80,6 +99,8 @@ impl Default for Settings {
             inference_only: Vec::new(),
             hot: Vec::new(),
             source_roots: Vec::new(),
+            path_levels: BTreeMap::new(),
+            accepted: BTreeMap::new(),
         }
     }
 }

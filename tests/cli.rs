@@ -224,6 +224,68 @@ fn odd_names_links_and_locked_files_do_no_harm() {
     assert_eq!(fs::read(outside.path().join("c.py")).unwrap(), b"def f(:\n");
 }
 
+#[test]
+fn only_what_changed_files_cause_is_reported_since_a_revision() {
+    const KERNEL: &[u8] = b"import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, 1)\n";
+    let folder = project(&[
+        ("kernels.py", KERNEL),
+        ("a.py", b"from kernels import k\n\ndef a(x):\n    k[(1,)](x)\n"),
+        (
+            "b.py",
+            b"import triton\n\n@triton.jit\ndef own(x):\n    pass\n\ndef b(x):\n    own[(1,)](x)\n",
+        ),
+    ]);
+    let git = |args: &[&str]| {
+        let who = [
+            "-c",
+            "user.email=t@example.org",
+            "-c",
+            "user.name=t",
+            "-c",
+            "init.defaultBranch=main",
+        ];
+        let output = Command::new("git")
+            .current_dir(folder.path())
+            .args(who)
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["commit", "-qm", "first"]);
+    let since = |revision: &str| reported(&check_json(folder.path(), &["--since", revision]).1);
+    assert_eq!(since("HEAD"), [""; 0]);
+    // A kernel that changes shows its launcher, which did not.
+    fs::write(folder.path().join("kernels.py"), [KERNEL, b"# more\n"].concat()).unwrap();
+    assert_eq!(since("HEAD"), ["a.py: unregistered-launcher"]);
+    fs::write(folder.path().join("new.py"), "def f(:\n").unwrap();
+    assert_eq!(since("HEAD"), ["a.py: unregistered-launcher", "new.py: syntax-error"]);
+    let output = run(folder.path(), &["check", "--since", "nonsense"], None);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--since: git:"));
+}
+
+#[test]
+fn completions_and_pages_name_every_command() {
+    let folder = project(&[]);
+    for args in [
+        &["completions", "bash"][..],
+        &["completions", "zsh"],
+        &["completions", "fish"],
+        &["man"],
+    ] {
+        let output = run(folder.path(), args, None);
+        let text = String::from_utf8_lossy(&output.stdout);
+        for command in ["check", "baseline", "inventory", "server"] {
+            assert!(text.contains(command), "{args:?} lacks {command}");
+        }
+    }
+    let page = run(folder.path(), &["man", "check"], None).stdout;
+    assert!(String::from_utf8_lossy(&page).contains("stdin\\-filename"));
+}
+
 /// Nobody reads the output: that is no failure.
 #[cfg(unix)]
 #[test]

@@ -67,3 +67,34 @@ fn the_output_in_the_readme_is_real() {
         );
     }
 }
+
+/// The configuration is described twice, for people and for editors: both name the keys that the program knows, and no others.
+#[test]
+fn every_key_is_documented_and_in_the_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("opwright.toml"), "qqqq = 1\n").unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .args(["config", "--root", "."])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    let mut known: Vec<&str> = error
+        .split("expected one of")
+        .nth(1)
+        .unwrap()
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .collect();
+    known.sort_unstable();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let schema: serde_json::Value = serde_json::from_str(&fs::read_to_string(root.join("docs/opwright.schema.json")).unwrap()).unwrap();
+    let mut keys: Vec<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, known);
+    let page = fs::read_to_string(root.join("docs/configuration.md")).unwrap();
+    for key in known {
+        assert!(page.contains(&format!("| `{key}` |")), "docs/configuration.md lacks {key}");
+    }
+}

@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("extract", &["facts", "knowledge", "source"]),
     ("link", &["program", "facts", "knowledge", "source"]),
     ("rules", &["program", "rewrite", "knowledge", "finding", "source"]),
-    ("suppress", &["facts", "finding", "source"]),
+    ("suppress", &["facts", "finding", "settings", "source"]),
     ("rewrite", &["program", "facts", "knowledge", "finding", "source"]),
     ("fix", &["finding", "source"]),
     ("trace", &["program", "finding", "source"]),

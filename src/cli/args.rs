@@ -24,6 +24,12 @@ pub(super) enum Command {
     Knowledge(Knowledge),
     /// Print the resolved settings and where each comes from
     Config(Config),
+    /// Accept the findings of today, so that only new ones are reported
+    Baseline(Baseline),
+    /// Print a completion script for a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
     /// Serve an editor over standard input and output (language server protocol)
     Server(Server),
 }
@@ -80,11 +86,58 @@ pub(super) struct Check {
     /// Print how often each rule fired, instead of the findings
     #[arg(long)]
     pub(super) statistics: bool,
+    /// Report only what the files that changed since this git revision cause, in them or elsewhere
+    #[arg(long, value_name = "REV")]
+    pub(super) since: Option<String>,
+    /// Accept the findings in this file; default: the configured one
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+    /// Leave out excluded files even when they are named (for hooks that pass file names)
+    #[arg(long)]
+    pub(super) force_exclude: bool,
+    /// Print which files are checked, and why others are not, and stop
+    #[arg(long)]
+    pub(super) show_files: bool,
+    /// Print also what could not be known, and why
+    #[arg(long)]
+    pub(super) show_unknown: bool,
     /// Print how long each stage took, to standard error
     #[arg(long)]
     pub(super) timings: bool,
     #[command(flatten)]
     pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Baseline {
+    /// `write` accepts every finding of today; `prune` forgets those that are gone
+    #[arg(value_enum, value_name = "ACTION")]
+    pub(super) action: BaselineAction,
+    /// The baseline's file; default: the configured one, else opwright-baseline.json at the root
+    #[arg(long, value_name = "FILE")]
+    pub(super) baseline: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum BaselineAction {
+    Write,
+    Prune,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Completions {
+    /// The shell
+    #[arg(value_enum)]
+    pub(super) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Man {
+    /// The command that the page is about; default: opwright itself
+    #[arg(value_name = "COMMAND")]
+    pub(super) command: Option<String>,
 }
 
 #[derive(Args, Debug)]
@@ -132,6 +185,9 @@ pub(super) struct Server {
 
 #[derive(Args, Debug)]
 pub(super) struct Config {
+    /// Print the JSON schema of the configuration instead, for editors that complete it
+    #[arg(long)]
+    pub(super) schema: bool,
     #[command(flatten)]
     pub(super) common: Common,
 }

@@ -1,11 +1,11 @@
 //! `opwright check`: report, show or apply fixes.
 
 use super::args::{Check as Args, Format};
-use super::{Output, Run};
+use super::{Output, Run, surroundings};
 use crate::finding::{Finding, Safety};
 use crate::fix::diff;
-use crate::pipeline::{self, Applied, Fixed, Wanted};
-use crate::project::{Failure, Request, write};
+use crate::pipeline::{self, Applied, Checked, Fixed, Wanted};
+use crate::project::{BaselineChoice, Failure, Request, changed, write};
 use crate::report::{self, Files, plural, text};
 use crate::source::{FileId, Source};
 use crate::suppress::Ignored;
@@ -15,7 +15,14 @@ use std::sync::Arc;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     let request = request(args)?;
-    let run = Run::start(&request, args.timings)?;
+    let mut run = Run::start(&request, args.timings)?;
+    if args.show_files {
+        out.write(&surroundings::files(&run));
+        return Ok(0);
+    }
+    if let Some(revision) = &args.since {
+        run.since = Some(changed::since(&run.project.root, revision)?);
+    }
     if args.unsafe_fixes && !args.fix && !args.diff {
         out.complain("opwright: warning: --unsafe changes nothing without --fix or --diff");
     }
@@ -46,25 +53,47 @@ fn request(args: &Args) -> Result<Request, Failure> {
         style,
         only,
         stdin,
+        force_exclude: args.force_exclude,
+        baseline: args.baseline.clone().map_or(BaselineChoice::Configured, BaselineChoice::File),
         ..Request::default()
     })
 }
 
 fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     let checked = pipeline::check(&run.input());
+    complain_stale(args, &checked, run, out);
     let shown = shown(checked.findings, run);
     print(args, &shown, &checked.ignored, &run.sources(), run, out);
+    if args.show_unknown && is_text(args) {
+        out.write(&surroundings::unknown(&checked.program, run));
+    }
     // The process ends here: giving the memory back piece by piece would only take time.
     std::mem::forget(checked.program);
     if is_text(args) {
         out.write(&text::summary(&shown, run.shown_files()));
+        let accepted = checked.accepted.iter().filter(|finding| run.is_reported(finding)).count();
+        if accepted > 0 {
+            out.write(&format!("{} more in the baseline\n", plural(accepted, "finding")));
+        }
     }
     Ok(exit_code(args, &shown))
 }
 
+/// Entries of the baseline that accept nothing any more would let new findings pass unseen.
+fn complain_stale(args: &Args, checked: &Checked, run: &Run, out: &Output) {
+    let all: u32 = run.project.settings.accepted.values().sum();
+    let stale = (all as usize).saturating_sub(checked.accepted.len());
+    if stale > 0 && run.project.settings.only.is_empty() && args.stdin_filename.is_none() {
+        let what = plural(stale, "finding");
+        out.complain(&format!(
+            "opwright: warning: {what} in the baseline, but gone (`opwright baseline prune` forgets what is gone)"
+        ));
+    }
+}
+
 /// Findings in what was named, the important ones first.
 fn shown(findings: Vec<Finding>, run: &Run) -> Vec<Finding> {
-    let mut shown: Vec<Finding> = findings.into_iter().filter(|f| run.is_shown(f.place.file)).collect();
+    let mut shown: Vec<Finding> = findings.into_iter().filter(|f| run.is_reported(f)).collect();
     shown.sort_by(|a, b| {
         b.heat
             .cmp(&a.heat)
@@ -95,7 +124,7 @@ fn print(args: &Args, findings: &[Finding], ignored: &[Ignored], sources: &[Arc<
 
 /// Findings in what was named that a comment covers, each with the comment's reason.
 fn covered(ignored: &[Ignored], run: &Run) -> Vec<(Finding, String)> {
-    let shown = ignored.iter().filter(|ignored| run.is_shown(ignored.finding.place.file));
+    let shown = ignored.iter().filter(|ignored| run.is_reported(&ignored.finding));
     shown.map(|ignored| (ignored.finding.clone(), ignored.reason.clone())).collect()
 }
 
@@ -119,7 +148,7 @@ fn fix(args: &Args, run: &Run) -> Result<Fixed, Failure> {
     let writable = |file: FileId| only.is_none_or(|only| only == file) && run.project.files[file.index()].unreadable.is_none();
     let wanted = Wanted {
         unsafe_too: args.unsafe_fixes,
-        reported: &|file| run.is_shown(file),
+        reported: &|file| run.is_shown(file) && run.has_changed(file),
         writable: &writable,
     };
     let fixed = pipeline::fix_until_stable(&run.input(), &wanted);

@@ -50,6 +50,10 @@ pub(super) fn knowledge(args: &args::Knowledge, out: &mut Output) -> Result<u8, 
 
 /// Prints the resolved settings, each with where it comes from.
 pub(super) fn config(args: &args::Config, out: &mut Output) -> Result<u8, Failure> {
+    if args.schema {
+        out.write(include_str!("../../docs/opwright.schema.json"));
+        return Ok(0);
+    }
     let run = Run::start(&request(&args.common), false)?;
     let (settings, project) = (&run.project.settings, &run.project);
     let mut text = format!("root = {:?}\nfiles = {}\n", project.root.display().to_string(), project.files.len());
@@ -67,6 +71,8 @@ pub(super) fn config(args: &args::Config, out: &mut Output) -> Result<u8, Failur
             "source-roots" => list_of(&project.source_roots),
             "exclude" => list_of(&project.exclude),
             "knowledge" => list_of(&project.overlays),
+            "baseline" => quoted(project.baseline.as_deref().unwrap_or_default()),
+            "per-path" => format!("\"{} files\"", settings.path_levels.len()),
             _ => continue,
         };
         let _ = writeln!(text, "{key} = {value}  # {origin}");

@@ -1,10 +1,14 @@
 //! The command line: arguments, one file per subcommand, printing, exit codes.
 
 mod args;
+mod baseline;
 mod check;
 mod explain;
 mod inventory;
+mod pages;
+mod surroundings;
 
+use crate::finding::Finding;
 use crate::pipeline::{Input, InputFile, Stage, Watch};
 use crate::project::config::RuleNames;
 use crate::project::{self, Failure, Project, Request, root};
@@ -13,6 +17,7 @@ use crate::source::{FileId, Source};
 use args::{Cli, Color, Command};
 use clap::Parser;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,6 +45,9 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>, serve: fn() -> u8
         Command::Explain(args) => explain::rule(args, &mut out),
         Command::Knowledge(args) => explain::knowledge(args, &mut out),
         Command::Config(args) => explain::config(args, &mut out),
+        Command::Baseline(args) => baseline::run(args, &mut out),
+        Command::Completions(args) => pages::completions(args, &mut out),
+        Command::Man(args) => pages::man(args, &mut out),
         Command::Server(_) => return ExitCode::from(serve()),
     };
     match result {
@@ -90,6 +98,8 @@ struct Run {
     names: Vec<String>,
     /// The file whose text came from standard input.
     stdin_path: Option<PathBuf>,
+    /// With `--since`: the files that changed.
+    since: Option<BTreeSet<PathBuf>>,
     clock: Clock,
 }
 
@@ -109,6 +119,7 @@ impl Run {
             project,
             names,
             stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))),
+            since: None,
             clock,
         })
     }
@@ -137,6 +148,19 @@ impl Run {
     /// Whether findings in a file are reported.
     fn is_shown(&self, file: FileId) -> bool {
         self.project.files[file.index()].shown
+    }
+
+    /// Whether a file is one that changed; without `--since` every file is.
+    fn has_changed(&self, file: FileId) -> bool {
+        self.since
+            .as_ref()
+            .is_none_or(|since| since.contains(&self.project.files[file.index()].path))
+    }
+
+    /// Whether a finding is reported: it lies in what was named, and a file that changed has a part in it.
+    fn is_reported(&self, finding: &Finding) -> bool {
+        let mut files = std::iter::once(finding.place.file).chain(finding.labels.iter().map(|label| label.place.file));
+        self.is_shown(finding.place.file) && files.any(|file| self.has_changed(file))
     }
 
     fn shown_files(&self) -> usize {

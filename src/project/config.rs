@@ -1,6 +1,6 @@
 //! The configuration: options as written in `opwright.toml` or `[tool.opwright]`, resolved into [`Settings`].
 
-use super::files::reason;
+use super::files::{globs, reason};
 use super::root::slashes;
 use super::{Failure, Request, requirement};
 use crate::knowledge::Knowledge;
@@ -25,6 +25,16 @@ struct Options {
     hot: Vec<String>,
     source_roots: Vec<String>,
     knowledge: Vec<String>,
+    baseline: Option<String>,
+    per_path: Vec<PerPath>,
+}
+
+/// Levels of some files.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PerPath {
+    paths: Vec<String>,
+    levels: BTreeMap<String, LevelWord>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -43,6 +53,9 @@ pub struct Configured {
     file: Option<String>,
     options: Options,
 }
+
+/// File → rule or group → level.
+pub type PathLevels = BTreeMap<String, BTreeMap<String, Option<Level>>>;
 
 /// Where each choice was made: key, then file, option or `default`.
 pub type Origins = Vec<(&'static str, String)>;
@@ -168,6 +181,27 @@ impl Configured {
         self.options.exclude.clone()
     }
 
+    /// The baseline's file, relative to the root.
+    pub fn baseline(&self) -> Option<&str> {
+        self.options.baseline.as_deref()
+    }
+
+    /// Levels of single files; later tables win over earlier ones.
+    pub fn path_levels(&self, paths: &[&str], rules: RuleNames) -> Result<PathLevels, Failure> {
+        let mut found = PathLevels::new();
+        for table in &self.options.per_path {
+            rules
+                .check(table.levels.keys())
+                .map_err(|e| Failure(format!("{}: per-path: {e}", self.display())))?;
+            let globs = globs("per-path", &table.paths)?;
+            for path in paths.iter().filter(|path| globs.is_match(path)) {
+                let levels = table.levels.iter().map(|(name, word)| (name.clone(), word.level()));
+                found.entry((*path).to_string()).or_default().extend(levels);
+            }
+        }
+        Ok(found)
+    }
+
     /// All choices, each with where it was made: an option, the configuration, the project's requirements, or `default`.
     pub fn resolve(&self, request: &Request, root: &Path, knowledge: &Knowledge, rules: RuleNames) -> Result<(Settings, Origins), Failure> {
         let (options, mut settings, mut from) = (&self.options, Settings::default(), Vec::new());
@@ -205,6 +239,8 @@ impl Configured {
         }
         from.push(("exclude", origin_of(!options.exclude.is_empty(), file)));
         from.push(("knowledge", origin_of(!options.knowledge.is_empty(), file)));
+        from.push(("baseline", origin_of(options.baseline.is_some(), file)));
+        from.push(("per-path", origin_of(!options.per_path.is_empty(), file)));
         Ok((settings, from))
     }
 

@@ -18,6 +18,7 @@ const SKIPPED: &[&str] = &["node_modules", "__pycache__", "venv", "site-packages
 const BUILT: &[&str] = &["build", "dist"];
 
 /// The globs of the settings, compiled.
+#[derive(Debug)]
 pub struct Globs {
     vendored: GlobSet,
     cold: GlobSet,
@@ -46,7 +47,7 @@ impl Globs {
 }
 
 /// A glob set; a plain name without `/` or wildcards matches a folder or file of that name at any depth.
-fn globs(key: &str, patterns: &[String]) -> Result<GlobSet, Failure> {
+pub(super) fn globs(key: &str, patterns: &[String]) -> Result<GlobSet, Failure> {
     let mut set = GlobSetBuilder::new();
     let mut add = |pattern: &str| match Glob::new(pattern) {
         Ok(glob) => {
@@ -71,7 +72,7 @@ fn globs(key: &str, patterns: &[String]) -> Result<GlobSet, Failure> {
 pub type Found = BTreeMap<String, (PathBuf, bool)>;
 
 /// Finds the project's files: everything under the root that is not ignored, and everything that was named.
-pub fn find(root: &Path, named: &[PathBuf], globs: &Globs) -> (Found, Vec<String>) {
+pub fn find(root: &Path, named: &[PathBuf], globs: &Globs, force_exclude: bool) -> (Found, Vec<String>) {
     let mut found = Found::new();
     let mut remarks = Vec::new();
     let shown = |path: &Path| named.iter().any(|named| path.starts_with(named));
@@ -87,7 +88,7 @@ pub fn find(root: &Path, named: &[PathBuf], globs: &Globs) -> (Found, Vec<String
             if found.len() == before && !found.values().any(|(_, shown)| *shown) {
                 remarks.push(format!("no Python files in {}", path.display()));
             }
-        } else {
+        } else if !force_exclude {
             insert(&mut found, root, path, true);
         }
     }
@@ -153,6 +154,41 @@ fn is_skipped(folder: &Path) -> bool {
 
 fn is_python(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "py" || extension == "pyi")
+}
+
+/// Python files and folders under the root that are no part of the project, each with the reason, sorted.
+pub fn left_out(root: &Path, globs: &Globs, project: &[File]) -> Vec<(String, &'static str)> {
+    let known: std::collections::BTreeSet<&Path> = project.iter().map(|file| file.path.as_path()).collect();
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type());
+            let (is_folder, is_link) = kind.map_or((false, false), |kind| (kind.is_dir(), kind.is_symlink()));
+            if entry.file_name() == ".git" || known.contains(path.as_path()) || !(is_folder || is_python(&path)) {
+                continue;
+            }
+            let name = relative(root, &path);
+            let hidden = entry.file_name().to_string_lossy().starts_with('.');
+            let reason = if globs.excluded.is_match(&name) {
+                "excluded by the configuration"
+            } else if hidden {
+                "hidden"
+            } else if is_folder && is_skipped(&path) {
+                "a folder of this name holds no code of the project's own"
+            } else if is_link {
+                "a link: what it names is read under its own path"
+            } else if is_folder {
+                folders.push(path);
+                continue;
+            } else {
+                "ignored by .gitignore"
+            };
+            found.push((if is_folder { name + "/" } else { name }, reason));
+        }
+    }
+    found.sort();
+    found
 }
 
 /// Reads and decodes the files, in parallel.

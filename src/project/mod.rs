@@ -1,5 +1,7 @@
 //! The project on disk: its root, files, configuration, modules, and how changed files are written back.
 
+pub mod baseline;
+pub mod changed;
 pub mod config;
 pub mod decode;
 pub mod files;
@@ -30,6 +32,22 @@ pub struct Request {
     pub stdin: Option<(PathBuf, Vec<u8>)>,
     /// Open buffers of an editor: their text stands for what is on disk. A path that is not on disk yet is a new file.
     pub buffers: BTreeMap<PathBuf, Arc<str>>,
+    /// Named files that the configuration excludes stay out.
+    pub force_exclude: bool,
+    /// Which findings are accepted.
+    pub baseline: BaselineChoice,
+}
+
+/// Which findings are accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum BaselineChoice {
+    /// Those of the configured file, if one is configured.
+    #[default]
+    Configured,
+    /// Those of this file, relative to the working directory.
+    File(PathBuf),
+    /// None.
+    Ignored,
 }
 
 /// A project as it was read.
@@ -51,6 +69,10 @@ pub struct Project {
     pub exclude: Vec<String>,
     /// Knowledge overlays, relative to the root.
     pub overlays: Vec<String>,
+    /// The configured baseline, relative to the root.
+    pub baseline: Option<String>,
+    /// The globs of the configuration.
+    pub globs: files::Globs,
     /// Remarks for the user, one line each: what was skipped although it was named.
     pub remarks: Vec<String>,
 }
@@ -94,19 +116,29 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     let root = root::find(request.root.as_deref(), &named, cwd)?;
     let configured = config::read(&root)?;
     let knowledge = load_knowledge(&configured, &root)?;
-    let (settings, origins) = configured.resolve(request, &root, &knowledge, rules)?;
+    let (mut settings, origins) = configured.resolve(request, &root, &knowledge, rules)?;
     let globs = files::Globs::new(&settings, &configured.exclude())?;
     let stdin = request
         .stdin
         .as_ref()
         .map(|(path, bytes)| (root::clean(&cwd.join(path)), bytes.as_slice()));
-    let (mut found, remarks) = files::find(&root, &named, &globs);
+    let (mut found, remarks) = files::find(&root, &named, &globs, request.force_exclude);
     files::add_new(&mut found, &root, &named, &globs, request.buffers.keys());
     let mut files = files::read_all(found, stdin, &request.buffers);
     let source_roots = modules::name(&mut files, &root, &settings.source_roots);
     for file in &mut files {
         file.vendored = globs.vendored(&file.source.path);
         file.cold = globs.cold(&file.source.path);
+    }
+    let paths: Vec<&str> = files.iter().map(|file| file.source.path.as_str()).collect();
+    settings.path_levels = configured.path_levels(&paths, rules)?;
+    let baseline = match &request.baseline {
+        BaselineChoice::Configured => configured.baseline().map(|name| root.join(name)),
+        BaselineChoice::File(path) => Some(cwd.join(path)),
+        BaselineChoice::Ignored => None,
+    };
+    if let Some(path) = baseline {
+        settings.accepted = baseline::read(&path)?;
     }
     let (exclude, overlays) = (configured.exclude(), configured.knowledge());
     Ok(Project {
@@ -118,6 +150,8 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
         source_roots,
         exclude,
         overlays,
+        baseline: configured.baseline().map(String::from),
+        globs,
         remarks,
     })
 }

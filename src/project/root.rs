@@ -17,7 +17,12 @@ pub fn named_paths(request: &Request, cwd: &Path) -> Result<Vec<PathBuf>, Failur
         named = vec![clean(&cwd.join(path))];
     }
     if named.is_empty() {
-        named.push(clean(cwd));
+        let asked = request.root.as_ref().map(|root| clean(&cwd.join(root)));
+        named.push(
+            asked
+                .filter(|root| root.is_dir() && !clean(cwd).starts_with(root))
+                .unwrap_or_else(|| clean(cwd)),
+        );
     }
     named.sort();
     named.dedup();

@@ -1,5 +1,6 @@
 //! `# opwright: ignore[rule] reason`: findings that somebody has judged already, and comments that no longer ignore anything.
 
+pub mod baseline;
 mod insert;
 
 pub use insert::ignore;
