@@ -98,3 +98,65 @@ fn every_key_is_documented_and_in_the_schema() {
         assert!(page.contains(&format!("| `{key}` |")), "docs/configuration.md lacks {key}");
     }
 }
+
+/// Every command of a page runs, in a copy of the project that its block names.
+#[test]
+fn the_commands_of_the_pages_run() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut commands = 0;
+    let mut pages: Vec<_> = fs::read_dir(root.join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    pages.retain(|page| page.extension().is_some_and(|extension| extension == "md"));
+    pages.push(root.join("README.md"));
+    pages.sort();
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        for part in text.split("\n```sh").skip(1) {
+            let (info, code) = part.split_once('\n').unwrap();
+            let lines = code
+                .split("\n```")
+                .next()
+                .unwrap()
+                .lines()
+                .filter(|line| line.starts_with("opwright "));
+            let Some(name) = info.split_whitespace().find_map(|word| word.strip_prefix("project=")) else {
+                assert_eq!(lines.count(), 0, "{}: a block without a project", page.display());
+                continue;
+            };
+            let folder = copy_of(&root.join("fixtures").join(name));
+            if info.contains(" git") {
+                in_folder(folder.path(), "git", &["init", "-q"]);
+                in_folder(folder.path(), "git", &["add", "."]);
+                let who = ["-c", "user.email=t@example.org", "-c", "user.name=t"];
+                in_folder(folder.path(), "git", &[&who[..], &["commit", "-qm", "first"]].concat());
+            }
+            for line in lines {
+                let words: Vec<&str> = line.split_whitespace().skip(1).collect();
+                let (code, error) = in_folder(folder.path(), env!("CARGO_BIN_EXE_opwright"), &words);
+                assert!(matches!(code, Some(0 | 1)), "{}: {line}: {error}", page.display());
+                commands += 1;
+            }
+        }
+    }
+    assert!(commands > 25, "{commands}");
+}
+
+fn in_folder(folder: &Path, program: &str, args: &[&str]) -> (Option<i32>, String) {
+    let output = std::process::Command::new(program).args(args).current_dir(folder).output().unwrap();
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn copy_of(project: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for entry in walkdir::WalkDir::new(project).into_iter().map(Result::unwrap) {
+        let to = folder.path().join(entry.path().strip_prefix(project).unwrap());
+        if entry.file_type().is_dir() {
+            fs::create_dir_all(to).unwrap();
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+    folder
+}
