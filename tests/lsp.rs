@@ -177,6 +177,22 @@ fn a_request_that_waits_can_be_canceled() {
 }
 
 #[test]
+fn reading_a_project_shows_progress_that_ends() {
+    let session = Session::start(&[("scale.py", LAUNCHER)], json!({ "window": { "workDoneProgress": true } }));
+    session.open("scale.py", LAUNCHER);
+    let mut kinds = Vec::new();
+    while kinds.last().is_none_or(|kind| kind != "end") {
+        if let Message::Notification(told) = session.receive()
+            && told.method == "$/progress"
+        {
+            kinds.push(told.params["value"]["kind"].as_str().unwrap().to_string());
+        }
+    }
+    assert_eq!(kinds, ["begin", "end"]);
+    session.end();
+}
+
+#[test]
 fn a_client_that_leaves_without_a_word_is_no_orderly_end() {
     let session = Session::start(&[("kernels.py", KERNEL)], json!({}));
     drop(session.client);
