@@ -203,10 +203,13 @@ fn an_attribute_on_a_result_makes_a_fix_unsafe() {
 
 #[test]
 fn what_no_schema_can_say_blocks_a_fix() {
-    blocked("def f(x, n):\n    _copy_kernel[(1,)](x, x, n, 1, B=16)\n", "`x`");
     blocked(
-        "def f(x: torch.Tensor, n: int = None) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n",
-        "its default is None",
+        "def f(x: torch.Tensor, n) -> None:\n    n.run()\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n",
+        "`n` has no annotation, and its use does not prove one",
+    );
+    blocked(
+        "def f(x: torch.Tensor, *n) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, *n)\n",
+        "`n`: `*args` is not supported",
     );
     blocked(
         "async def f(x: torch.Tensor) -> None:\n    _copy_kernel[(1,)](x, x, 1, 1, B=16)\n",
@@ -227,20 +230,84 @@ fn results_that_an_op_cannot_return_block_a_fix() {
     let launch = "    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n";
     let fresh = "    y = torch.empty_like(x)\n";
     blocked(
-        &format!("def f(x: torch.Tensor, both: bool):\n{fresh}{launch}    if both:\n        return y, x.clone()\n    return y\n"),
-        "results on one path",
-    );
-    blocked(
         &format!("def f(x: torch.Tensor, both: bool):\n{fresh}{launch}    return (y, x.clone()) if both else y\n"),
         "",
     );
     blocked(
-        &format!("def f(x: torch.Tensor, on: bool):\n{fresh}{launch}    z = x.clone() if on else None\n    return y, z\n"),
+        &format!("def f(x: torch.Tensor, on: bool):\n{fresh}{launch}    z = 1 if on else None\n    return y, z\n"),
         "None on a path",
     );
     blocked(
         &format!("def f(x: torch.Tensor):\n{fresh}{launch}    return y[:1], y[1:]\n"),
         "share memory",
+    );
+}
+
+/// What a fix writes for a function below the kernel, without the lines in front of it.
+fn written(function: &str) -> String {
+    let diff = diffs(&[("ops/f.py", &format!("{KERNEL}\n\n{function}"))], "style = \"library\"\n");
+    let after = diff.lines().filter(|l| l.starts_with(['+', ' ']) && !l.starts_with("+++"));
+    let text: Vec<&str> = after.map(|l| &l[1..]).collect();
+    let text = text.join("\n");
+    let start = text.find("\ndef _f_impl").unwrap_or_default();
+    text[start..].to_string()
+}
+
+#[test]
+fn types_are_inferred_from_use_default_and_kernel() {
+    let function = "def f(x, out, n, scale, eps=1e-6, causal=False, mode=\"a\", bias=None, shape=None, dtype=None, unused=None):
+    if mode == \"b\":
+        n = triton.cdiv(n, 2)
+    if bias is not None:
+        assert bias.shape == x.shape
+    if causal:
+        y = torch.empty(shape[0], dtype=dtype)
+        _copy_kernel[(1,)](x, y, n, eps, B=16)
+    _copy_kernel[(n,)](x, out, n, scale, B=16)
+
+
+def g(x):
+    f(x.flatten(), x.clone(), 3, 1, shape=(3, 4))
+";
+    let fix = finding(&[("ops/f.py", &format!("{KERNEL}\n\n{function}"))], "", "f").fix;
+    let fix = fix.expect("the finding has a fix");
+    assert_eq!(
+        (fix.safety, fix.reasons),
+        (
+            Safety::Unsafe,
+            vec!["the type of `shape` is what its callers in view pass".to_string()]
+        )
+    );
+    insta::assert_snapshot!(written(&function.replace("shape[0]", "x.shape")));
+}
+
+#[test]
+fn results_by_flag_are_put_together_by_the_public_function() {
+    let launch = "    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n";
+    let fresh = "    y = torch.empty_like(x)\n";
+    insta::assert_snapshot!(
+        "arity_by_flag",
+        written(&format!(
+            "def f(x: torch.Tensor, both: bool):\n{fresh}{launch}    if both:\n        return y, x.clone()\n    return y\n"
+        ))
+    );
+    insta::assert_snapshot!(
+        "argument_or_new",
+        written(&format!(
+            "def f(x: torch.Tensor) -> torch.Tensor:\n    if x.numel() == 0:\n        return x\n{fresh}{launch}    return y\n"
+        ))
+    );
+    insta::assert_snapshot!(
+        "given_or_new",
+        written(&format!(
+            "def f(x: torch.Tensor, out=None):\n    n = x.numel()\n    y = torch.empty_like(x) if out is None else out\n{launch}    return y\n"
+        ))
+    );
+    insta::assert_snapshot!(
+        "none_by_flag",
+        written(&format!(
+            "def f(x: torch.Tensor, on: bool):\n{fresh}{launch}    z = x.clone() if on else None\n    return y, z\n"
+        ))
     );
 }
 

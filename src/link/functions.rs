@@ -256,14 +256,7 @@ fn returns_memory_twice(host: &Host<'_>, f: FunctionRef, value: Option<ValueId>,
     (1..roots.len()).any(|i| roots[..i].contains(&roots[i]))
 }
 
-fn shape_of(
-    host: &Host<'_>,
-    f: FunctionRef,
-    value: Option<ValueId>,
-    abs: &Abs,
-    when: &Condition,
-    numbers: &mut Vec<Root>,
-) -> ReturnShape {
+fn shape_of(host: &Host<'_>, f: FunctionRef, value: Option<ValueId>, abs: &Abs, when: &Condition, numbers: &mut Vec<Root>) -> ReturnShape {
     if abs.none || value.is_none() {
         return ReturnShape::None;
     }

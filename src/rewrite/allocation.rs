@@ -3,13 +3,10 @@
 use super::Calls;
 use super::fake::reads_no_data;
 use super::scope::{Kind, Scope};
-use super::signature::Type;
 use super::slice::{Refused, Slicer};
-use super::split::{Split, tensors};
-use super::writer::{Comments, Writer, comment_above};
-use crate::facts::{Name, Op, ParamKind, Statement, StatementKind, ValueId};
-use crate::finding::Edit;
-use crate::source::Span;
+use super::split::Split;
+use super::writer::{Comments, Writer, remove_below};
+use crate::facts::{Name, Op, Statement, StatementKind, ValueId};
 
 /// `if out is None: out = …` moves into the public function, and the op takes `out` as a tensor.
 pub(super) fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], split: &mut Split, indent: &str) -> Result<(), Refused> {
@@ -22,7 +19,7 @@ pub(super) fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], spl
         end = end.max(at + 1);
         let edit = remove_below(scope, &body.statements[body.top[at].index()], &split.edits);
         split.edits.push(edit);
-        require(scope, param, split)?;
+        split.required.push(param);
     }
     let refused = || {
         format!(
@@ -74,51 +71,4 @@ fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
     } else {
         Ok(at)
     }
-}
-
-/// Removes a statement with its lines, the comment above it and the blank lines behind it.
-fn remove_below(scope: &Scope, statement: &Statement, removed: &[Edit]) -> Edit {
-    let source = scope.source();
-    let start = comment_above(source, source.line_start(statement.span.start));
-    let above = removed
-        .iter()
-        .find(|e| e.content.is_empty() && e.span.end == start)
-        .map_or(start, |e| e.span.start);
-    let mut end = source.line_end(statement.span.end);
-    let blank_above = above == 0 || source.slice(Span::new(source.line_start(above - 1), above)).trim().is_empty();
-    while blank_above && (end as usize) < source.text.len() {
-        let next = source.line_end(end);
-        if !source.slice(Span::new(end, next)).trim().is_empty() || next == end {
-            break;
-        }
-        end = next;
-    }
-    Edit::replace(Span::new(start, end), "")
-}
-
-/// Makes an optional tensor parameter a required one, in the op alone.
-fn require(scope: &Scope, param: u16, split: &mut Split) -> Result<(), Refused> {
-    let function = scope.function();
-    let own = &function.params[param as usize];
-    let annotation = own.annotation.ok_or("a parameter is not annotated")?;
-    let ty = Type::read(scope.text(annotation.span));
-    if !ty.is_tensor() || ty.list {
-        return Err(format!("`{}` is no tensor", scope.name(own.name)));
-    }
-    let spelled = tensors(scope, 1, false);
-    split.edits.push(Edit::replace(annotation.span, spelled));
-    let before = function.params[..=param as usize]
-        .iter()
-        .filter(|p| p.kind == own.kind || own.kind == ParamKind::KeywordOnly);
-    for p in before.filter(|p| own.kind != ParamKind::KeywordOnly || p.name == own.name) {
-        if p.default_span.is_some() {
-            let end = p.annotation.map_or(p.name_span.end, |a| a.span.end);
-            let edit = Edit::replace(Span::new(end, p.span.end), "");
-            if !split.edits.contains(&edit) {
-                split.edits.push(edit);
-            }
-        }
-    }
-    split.required.push(param);
-    Ok(())
 }

@@ -92,7 +92,12 @@ impl Writer<'_> {
         let facts = &self.program.file(self.at.file).facts;
         let reads = |s: &&crate::facts::Statement| s.uses.iter().any(|&n| facts.name(n) == name);
         let here = facts.functions().flat_map(|(_, f)| f.body.statements.iter()).filter(reads).count();
-        let imported = |file: &ProgramFile| file.facts.imports.iter().any(|i| i.member.is_some_and(|m| file.facts.name(m) == name));
+        let imported = |file: &ProgramFile| {
+            file.facts
+                .imports
+                .iter()
+                .any(|i| i.member.is_some_and(|m| file.facts.name(m) == name))
+        };
         let exported = facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == name));
         here == 1 && !exported && !self.program.files.iter().any(imported)
     }
@@ -105,7 +110,10 @@ impl Writer<'_> {
             Code::List(items) => (body.items(items).to_vec(), '['),
             Code::Set(items) => (body.items(items).to_vec(), '{'),
             // A dict gives its keys; an empty one is written like an empty set.
-            Code::Dict(items) => (body.items(items).iter().copied().step_by(2).collect(), if items.len == 0 { '{' } else { '[' }),
+            Code::Dict(items) => (
+                body.items(items).iter().copied().step_by(2).collect(),
+                if items.len == 0 { '{' } else { '[' },
+            ),
             _ => return Ok(self.fresh('[')),
         };
         let text = self.text(body.value(value).span);
@@ -114,7 +122,8 @@ impl Writer<'_> {
         }
         let quote = quote(text).unwrap_or_else(|| self.quote());
         let spelled = |name: &str| {
-            let same = |item: &&ValueId| matches!(body.op(**item), Code::Const(Const::Str(n)) if self.program.name(self.at.file, n) == name);
+            let same =
+                |item: &&ValueId| matches!(body.op(**item), Code::Const(Const::Str(n)) if self.program.name(self.at.file, n) == name);
             let there = items.iter().find(same).map(|&item| self.text(body.value(item).span).to_string());
             there.unwrap_or_else(|| format!("{quote}{name}{quote}"))
         };
@@ -130,7 +139,11 @@ impl Writer<'_> {
             return Ok(on_lines(text, open, &parts));
         }
         let joined = joined(open, &parts);
-        Ok(if bare { format!("({})", joined.trim_matches(['(', ')'])) } else { joined })
+        Ok(if bare {
+            format!("({})", joined.trim_matches(['(', ')']))
+        } else {
+            joined
+        })
     }
 
     /// A list from nothing, quoted as the call quotes.
@@ -143,7 +156,8 @@ impl Writer<'_> {
     /// `("x")` becomes `("x",)`, `"x"` becomes `["x"]`.
     fn instead_of_string(&self, span: Span) -> String {
         let (before, after) = (&self.source().text[..span.start as usize], &self.source().text[span.end as usize..]);
-        let inside = before.trim_end().strip_suffix('(').is_some_and(|b| b.trim_end().ends_with('=')) && after.trim_start().starts_with(')');
+        let inside =
+            before.trim_end().strip_suffix('(').is_some_and(|b| b.trim_end().ends_with('=')) && after.trim_start().starts_with(')');
         let list = self.fresh(if inside { '(' } else { '[' });
         match list.strip_prefix('(').and_then(|l| l.strip_suffix(')')) {
             Some(items) if inside => items.to_string(),
@@ -192,7 +206,10 @@ impl Writer<'_> {
 
     fn span_of(&self, call: &Call) -> Option<Span> {
         let body = self.body();
-        let value = body.values.iter().find(|v| matches!(v.op, Code::Call(id) if std::ptr::eq(body.call(id), call)))?;
+        let value = body
+            .values
+            .iter()
+            .find(|v| matches!(v.op, Code::Call(id) if std::ptr::eq(body.call(id), call)))?;
         self.text(value.span).ends_with(')').then_some(value.span)
     }
 }
@@ -223,7 +240,13 @@ fn on_lines(text: &str, open: char, parts: &[String]) -> String {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut lines = text.lines().skip(1);
     let inner: String = lines.next().unwrap_or_default().chars().take_while(|c| c.is_whitespace()).collect();
-    let outer: String = text.lines().last().unwrap_or_default().chars().take_while(|c| c.is_whitespace()).collect();
+    let outer: String = text
+        .lines()
+        .last()
+        .unwrap_or_default()
+        .chars()
+        .take_while(|c| c.is_whitespace())
+        .collect();
     let items: String = parts.iter().map(|part| format!("{inner}{part},{newline}")).collect();
     format!("{open}{newline}{items}{outer}{}", close(open))
 }

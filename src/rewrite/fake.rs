@@ -4,10 +4,10 @@ use super::Calls;
 use super::scope::{Kind, Scope, find_function};
 use super::signature::WIDTH;
 use super::slice::{Live, Refused, Slicer};
+use super::split::Split;
 use super::writer::{Comments, Writer};
 use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Registration};
-use std::collections::BTreeMap;
 
 /// A fake implementation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +20,14 @@ pub(super) struct Fake {
     pub(super) doubts: Vec<String>,
 }
 
-/// Slices a function to its results. `returns` replaces what some statements return.
-pub(super) fn fake(scope: &Scope, calls: &Calls, returns: &BTreeMap<StatementId, String>, indent: &str) -> Result<Fake, Refused> {
+/// Slices a function to its results, as `split` leaves them.
+pub(super) fn fake(scope: &Scope, calls: &Calls, split: &Split, indent: &str) -> Result<Fake, Refused> {
     let body = scope.body();
     let mut slicer = Slicer::new(scope);
-    slicer.returns.clone_from(returns);
+    slicer.returns.clone_from(&split.partial);
+    slicer.removed.clone_from(&split.removed);
     for early in repeated_returns(scope) {
-        slicer.returns.insert(early, String::new());
+        slicer.returns.entry(early).or_default();
     }
     slicer.block(&body.top, Live::new())?;
     let mut doubts = Vec::new();
@@ -224,6 +225,9 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
             ));
         }
         if kind == Kind::Tensor {
+            if method == "repeat_interleave" && repeats_by_value(scope, call, 0) {
+                return Err(format!("the shape of its result depends on values (`{text}`)"));
+            }
             if method.starts_with("new_")
                 && method != "new_tensor"
                 && let Some(arg) = tensor_arg
@@ -257,10 +261,16 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
             short(scope, arg.value)
         ));
     }
+    if name == "torch.repeat_interleave" && repeats_by_value(scope, call, 1) {
+        return Err(format!("the shape of its result depends on values (`{name}`)"));
+    }
     if READ_FUNCTIONS.contains(&name.as_str()) {
         return Err(format!("the shape of its result depends on values (`{name}`)"));
     }
     if let Some(function) = find_function(scope.program, &name, 8) {
+        if tensor_arg.is_some() && keeps_results(scope, function) {
+            return Err(format!("its result comes from `{text}`, which keeps tensors from call to call"));
+        }
         return helper_reads_no_data(scope, calls, function, &text, 3);
     }
     let known = name.starts_with("torch.") || name.starts_with("triton.") || name.starts_with("math.") || !name.contains('.');
@@ -277,9 +287,19 @@ fn helper_reads_no_data(scope: &Scope, calls: &Calls, helper: FunctionRef, text:
     }
     let inner = Scope::new(scope.program, scope.knowledge, helper);
     for call in &inner.body().calls {
-        if let Op::Attr(_, method) = inner.body().op(call.callee)
-            && ["item", "tolist", "data_ptr", "numpy"].contains(&inner.name(method))
-        {
+        let reads = match inner.body().op(call.callee) {
+            Op::Attr(object, method) => {
+                let method = inner.name(method);
+                let by_value = method == "repeat_interleave" && inner.kind(object) == Kind::Tensor && repeats_by_value(&inner, call, 0);
+                by_value || ["item", "tolist", "data_ptr", "numpy", "nonzero", "masked_select", "unique"].contains(&method)
+            }
+            _ => false,
+        };
+        let name = inner.dotted(call.callee);
+        let by_value = name.as_deref() == Some("torch.repeat_interleave") && repeats_by_value(&inner, call, 1);
+        let number = matches!(name.as_deref(), Some("int" | "float" | "bool"));
+        let of_tensor = number && call.args.iter().any(|a| inner.kind(a.value) == Kind::Tensor);
+        if reads || by_value || of_tensor || name.is_some_and(|n| READ_FUNCTIONS.contains(&n.as_str())) {
             return Err(format!("its result comes from `{text}`, which reads values"));
         }
         if depth > 0
@@ -291,6 +311,30 @@ fn helper_reads_no_data(scope: &Scope, calls: &Calls, helper: FunctionRef, text:
         }
     }
     Ok(())
+}
+
+/// `repeat_interleave(counts)`: the size of the result is the sum of the counts, unless it is told or the count is a number.
+fn repeats_by_value(scope: &Scope, call: &Call, position: usize) -> bool {
+    let told = call
+        .args
+        .iter()
+        .any(|a| matches!(a.kind, ArgKind::Keyword(n) if scope.name(n) == "output_size"));
+    let count = call.args.iter().enumerate().find(|(i, a)| match a.kind {
+        ArgKind::Positional => *i == position,
+        ArgKind::Keyword(n) => scope.name(n) == "repeats",
+        ArgKind::Star | ArgKind::StarStar => false,
+    });
+    !told && count.is_none_or(|(_, a)| scope.kind(a.value) != Kind::Int)
+}
+
+/// A decorator keeps the function's results: fake tensors must not get in there.
+fn keeps_results(scope: &Scope, function: FunctionRef) -> bool {
+    let decorators = &scope.program.function(function).decorators;
+    let source = &scope.program.file(function.file).source;
+    decorators.iter().any(|d| {
+        let text = source.slice(d.span);
+        text.split('(').next().unwrap_or_default().contains("cache")
+    })
 }
 
 fn nested_reads_no_data(scope: &Scope, function: FunctionId) -> Result<(), Refused> {

@@ -5,19 +5,27 @@
 
 mod allocation;
 mod declare;
+mod evidence;
 mod fake;
+mod hoist;
 mod imports;
+mod interface;
+mod kernel_use;
 mod loading;
 mod names;
+mod object;
 mod op_text;
+mod paths;
 mod runtime_import;
 mod safety;
 mod schema_text;
 mod scope;
 mod signature;
 mod slice;
+mod spelling;
 mod split;
 mod styles;
+mod types;
 mod unreturn;
 mod writer;
 
@@ -33,6 +41,7 @@ use rustc_hash::FxHashMap;
 use safety::Reasons;
 use scope::Scope;
 use split::Split;
+use std::rc::Rc;
 use styles::Route;
 
 /// How fixes are made.
@@ -81,6 +90,7 @@ pub struct Rewrite<'a> {
     names: names::OpNames,
     calls: Calls<'a>,
     loading: loading::Loading<'a>,
+    types: Rc<types::Types<'a>>,
 }
 
 /// The launches and the calls of launchers, by place.
@@ -136,6 +146,7 @@ struct Plan<'a> {
     names: names::Chosen,
     mutated: Vec<String>,
     split: Split,
+    interface: interface::Interface,
     fake: Option<fake::Fake>,
     reasons: Reasons,
 }
@@ -151,6 +162,7 @@ impl<'a> Rewrite<'a> {
             names,
             calls: Calls::new(program),
             loading: loading::Loading::new(program),
+            types: types::Types::new(program, knowledge),
         }
     }
 
@@ -186,6 +198,7 @@ impl<'a> Rewrite<'a> {
             names: &plan.names,
             mutated: &plan.mutated,
             split: &plan.split,
+            interface: &plan.interface,
             fake: plan.fake.as_ref(),
         };
         let assessment = self.assessment(&plan);
@@ -228,7 +241,7 @@ impl<'a> Rewrite<'a> {
     /// Decides a fix, or says what stands in the way.
     fn plan(&self, index: usize) -> Result<Plan<'a>, Vec<String>> {
         let func = &self.program.functions[index];
-        let scope = Scope::new(self.program, self.knowledge, func.function);
+        let scope = Scope::typed(&self.types, func.function);
         let mut reasons = safety::of_function(&scope, func);
         if func.inline.is_some() {
             return Err(reasons.blockers);
@@ -241,17 +254,25 @@ impl<'a> Rewrite<'a> {
         let indent = self.inner_indent(&scope);
         let split = split::split(&scope, &self.calls, func, &indent);
         let returns = split.as_ref().is_ok_and(|s| s.returns.is_some());
-        reasons
-            .blockers
-            .extend(safety::of_schema(&scope, func, &route, returns || split.is_err()));
-        let split = match split {
+        reasons.blockers.extend(safety::of_results(func, returns || split.is_err()));
+        let mut split = match split {
             Ok(split) => split,
             Err(why) => {
                 reasons.blockers.push(why);
                 return Err(reasons.blockers);
             }
         };
-        let mutated = self.mutated(&scope, func);
+        let interface = interface::interface(&scope, &self.types, func, &route, self.options.torch, &split.required);
+        let written = |why: &String| {
+            let path = |f: &object::Field| *why == safety::writes_state(&f.path);
+            interface.fields.iter().any(path)
+        };
+        reasons.blockers.retain(|why| !written(why));
+        reasons.blockers.extend(interface.blockers.iter().cloned());
+        reasons.doubts.extend(interface.doubts.iter().cloned());
+        let mut mutated = self.mutated(&scope, func);
+        let state = interface.fields.iter().filter(|f| func.mutates_state.contains(&f.path));
+        mutated.extend(state.map(|f| f.name.clone()));
         if mutated.is_empty() && split.nothing {
             reasons
                 .blockers
@@ -260,7 +281,7 @@ impl<'a> Rewrite<'a> {
         let fake = if split.nothing {
             None
         } else {
-            self.fake(&scope, &split, &indent, &mut reasons)
+            self.fake(&scope, &mut split, &indent, &mut reasons)
         };
         let namespace = self.namespace(&scope, &route);
         let names = self.names.choose(self.program, func, &namespace);
@@ -279,6 +300,7 @@ impl<'a> Rewrite<'a> {
                 names,
                 mutated,
                 split,
+                interface,
                 fake,
                 reasons,
             })
@@ -287,8 +309,19 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    fn fake(&self, scope: &Scope<'a>, split: &Split, indent: &str, reasons: &mut Reasons) -> Option<fake::Fake> {
-        match fake::fake(scope, &self.calls, &split.partial, indent) {
+    fn fake(&self, scope: &Scope<'a>, split: &mut Split, indent: &str, reasons: &mut Reasons) -> Option<fake::Fake> {
+        let made = fake::fake(scope, &self.calls, split, indent).or_else(|why| {
+            let mut hoisted = split.clone();
+            match hoist::hoist(scope, &self.calls, &mut hoisted, indent) {
+                Ok(true) => {
+                    let made = fake::fake(scope, &self.calls, &hoisted, indent)?;
+                    *split = hoisted;
+                    Ok(made)
+                }
+                Ok(false) | Err(_) => Err(why),
+            }
+        });
+        match made {
             Ok(fake) => {
                 reasons.doubts.extend(fake.doubts.iter().cloned());
                 Some(fake)

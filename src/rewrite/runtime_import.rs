@@ -22,7 +22,10 @@ pub fn import_at_runtime(program: &Program, file: FileId, names: &[&str]) -> Opt
         let module = facts.name(import.module);
         let top = module.split('.').next().unwrap_or(module);
         if import.level > 0 || !HARMLESS.contains(&top) {
-            doubt = Some(format!("importing `{}{module}` when the module runs may close a circle of imports", ".".repeat(import.level as usize)));
+            doubt = Some(format!(
+                "importing `{}{module}` when the module runs may close a circle of imports",
+                ".".repeat(import.level as usize)
+            ));
         }
         let newline = &facts.layout.newline;
         let line = format!("{}{newline}", statement(facts, import));

@@ -41,10 +41,9 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
     block.extend(placement(scope));
     block.extend(registrar_above(scope));
     for path in &func.mutates_state {
-        block.push(format!("it writes `{path}`, which is no argument"));
+        block.push(writes_state(path));
     }
     block.extend(metadata_changes(scope));
-    block.extend(defaults(scope));
     let doubts = &mut reasons.doubts;
     for (param, why) in &func.unresolved {
         doubts.push(format!("`{}`: {why}", scope.program.param_name(func.function, *param)));
@@ -55,68 +54,21 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
     reasons
 }
 
-/// The schema's refusals, as blockers. `returns`: the return annotation is written anew.
-pub(super) fn of_schema(scope: &Scope, func: &Func, route: &Route, returns: bool) -> Vec<String> {
-    let Err(refusals) = &func.schema else { return Vec::new() };
-    if refusals.is_empty() {
-        return not_understood(scope);
-    }
-    let keyword_tensor = |param: Option<u16>| {
-        let param = param.and_then(|p| Some((scope.function().params.get(p as usize)?, scope.param_type(p)?)));
-        param.is_some_and(|(param, ty)| param.kind == ParamKind::KeywordOnly && ty.is_tensor())
-    };
-    let stands = refusals.iter().filter(|refusal| match refusal.kind {
-        RefusalKind::Return => !returns,
-        RefusalKind::Kind => matches!(route, Route::CustomOp) || !keyword_tensor(refusal.param),
-        RefusalKind::Unannotated | RefusalKind::Annotation | RefusalKind::Default => true,
-    });
-    stands
-        .map(|refusal| match refusal.param {
-            Some(param) => {
-                let name = scope.program.param_name(func.function, param);
-                match refusal.kind {
-                    RefusalKind::Unannotated => format!("`{name}` has no annotation"),
-                    _ => format!("`{name}`: {}", refusal.reason),
-                }
-            }
-            None => refusal.reason.clone(),
-        })
-        .collect()
+/// The reason that a path of state is written.
+pub(super) fn writes_state(path: &str) -> String {
+    format!("it writes `{path}`, which is no argument")
 }
 
-/// Parameters that certainly have a schema type are those whose annotation can be read here.
-fn not_understood(scope: &Scope) -> Vec<String> {
-    let params = scope.function().params.iter().enumerate();
-    let wrong = params.filter_map(|(i, param)| {
-        let name = scope.name(param.name);
-        if matches!(param.kind, ParamKind::PositionalOnly | ParamKind::Star | ParamKind::StarStar) {
-            return Some(format!("`{name}`: positional-only and star parameters have no schema"));
-        }
-        match scope.param_type(i as u16) {
-            None => Some(format!("`{name}` has no annotation")),
-            Some(
-                Type {
-                    base: Base::Other | Base::None,
-                    ..
-                }
-                | Type {
-                    base: Base::Text | Base::Dtype | Base::Device,
-                    list: true,
-                    ..
-                },
-            ) => Some(format!("`{name}`: its annotation has no schema type")),
-            Some(_) => None,
-        }
-    });
-    wrong.collect()
+/// The schema's refusal of the results, unless their annotation is written anew.
+pub(super) fn of_results(func: &Func, returns: bool) -> Vec<String> {
+    let Err(refusals) = &func.schema else { return Vec::new() };
+    let own = refusals.iter().filter(|r| r.kind == RefusalKind::Return && !returns);
+    own.map(|refusal| refusal.reason.clone()).collect()
 }
 
 /// What one style asks beyond that.
 pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
     let mut reasons = Reasons::default();
-    if matches!(route, Route::CustomOp) && has_keyword_only_tensor(scope) {
-        reasons.blockers.push("`custom_op` takes no keyword-only tensors".to_string());
-    }
     let one_device = match route {
         Route::House(_, style) => style.one_device,
         Route::CustomOp | Route::Library => false,
@@ -240,20 +192,6 @@ fn attribute_set(scope: &Scope) -> Option<String> {
         "it sets an attribute of an object (`{}`), which an op's result may lose",
         short(scope, hit)
     ))
-}
-
-/// Defaults that a call which hands everything on may not pass.
-fn defaults(scope: &Scope) -> Vec<String> {
-    let parent = &scope.facts().function(scope.function().parent).body;
-    let wrong = |(i, param): (usize, &crate::facts::Param)| {
-        let (ty, default) = (scope.param_type(i as u16)?, parent.op(param.default?));
-        let name = scope.name(param.name);
-        match default {
-            Op::Const(Const::None) if !ty.optional => Some(format!("`{name}`: its default is None and its annotation does not say so")),
-            _ => None,
-        }
-    };
-    scope.function().params.iter().enumerate().filter_map(wrong).collect()
 }
 
 /// Call sites in view that pass what the schema does not take.

@@ -15,7 +15,10 @@ pub(super) fn mark(text: &str, names: &[String], start: u32) -> Result<Vec<Edit>
     let end = text.find("->").ok_or("its schema is not written out in one piece")?;
     let arguments = arguments(&text[..end]);
     let mut edits = Vec::new();
-    let mut taken: Vec<char> = text.match_indices("Tensor(").filter_map(|(at, m)| text[at + m.len()..].chars().next()).collect();
+    let mut taken: Vec<char> = text
+        .match_indices("Tensor(")
+        .filter_map(|(at, m)| text[at + m.len()..].chars().next())
+        .collect();
     for name in names {
         let mut same = arguments.iter().filter(|a| a.name == name);
         let (Some(argument), None) = (same.next(), same.next()) else {
@@ -45,10 +48,7 @@ pub(super) fn mark(text: &str, names: &[String], start: u32) -> Result<Vec<Edit>
         if !set.is_empty() && text[end..].contains(&format!("Tensor({set}")) {
             return Err(format!("a result of its schema shares the alias set of `{}`", argument.name));
         }
-        edits.push(Edit::replace(
-            Span::new(start + argument.mark.start, start + argument.mark.end),
-            "",
-        ));
+        edits.push(Edit::replace(Span::new(start + argument.mark.start, start + argument.mark.end), ""));
     }
     Ok(edits)
 }
@@ -65,7 +65,10 @@ fn arguments(text: &str) -> Vec<Argument<'_>> {
         } else {
             0
         };
-        let suffix = rest[mark..].chars().take_while(|c| matches!(c, '?' | '[' | ']' | '0'..='9')).count();
+        let suffix = rest[mark..]
+            .chars()
+            .take_while(|c| matches!(c, '?' | '[' | ']' | '0'..='9'))
+            .count();
         let behind = &rest[mark + suffix..];
         let name = behind.trim_start_matches(' ');
         if name.len() == behind.len() {
@@ -104,8 +107,14 @@ mod tests {
             marked(text, &["y", "z"]).unwrap(),
             "add(Tensor x, Tensor(a!) y, Tensor(b!)?[] z, int n) -> Tensor"
         );
-        assert_eq!(marked(text, &["x"]).unwrap(), "add(Tensor(b!) x, Tensor y, Tensor?[] z, int n) -> Tensor");
-        assert_eq!(marked("f(Tensor! x, Tensor y) -> ()", &["x", "y"]).unwrap(), "f(Tensor! x, Tensor! y) -> ()");
+        assert_eq!(
+            marked(text, &["x"]).unwrap(),
+            "add(Tensor(b!) x, Tensor y, Tensor?[] z, int n) -> Tensor"
+        );
+        assert_eq!(
+            marked("f(Tensor! x, Tensor y) -> ()", &["x", "y"]).unwrap(),
+            "f(Tensor! x, Tensor! y) -> ()"
+        );
     }
 
     #[test]

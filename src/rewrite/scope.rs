@@ -1,6 +1,7 @@
 //! A body with what is around it: what its names refer to and what kind of thing its values are.
 
 use super::signature::{Base, Type};
+use super::types::Types;
 use crate::facts::{
     BinaryOp, Body, CallId, CompareOp, Const, Facts, Function, FunctionId, Import, Items, MODULE, Name, Op, UnaryOp, ValueId,
 };
@@ -10,6 +11,7 @@ use crate::program::{FunctionRef, Program};
 use crate::source::{FileId, Source, Span};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use std::rc::Rc;
 
 /// What kind of thing a value is, as far as its origin says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ impl Kind {
 
 /// Values are followed this deep.
 const MAX_DEPTH: u32 = 40;
+/// Types of parameters are asked for this many calls away.
+const MAX_CALLS: u32 = 4;
 
 /// One body and its surroundings.
 pub(super) struct Scope<'a> {
@@ -63,6 +67,8 @@ pub(super) struct Scope<'a> {
     pub(super) knowledge: &'a Knowledge,
     pub(super) at: FunctionRef,
     kinds: RefCell<FxHashMap<ValueId, Option<Kind>>>,
+    /// Types of parameters that are not annotated, and how far calls may be followed for them.
+    types: Option<(Rc<Types<'a>>, u32)>,
 }
 
 impl<'a> Scope<'a> {
@@ -72,6 +78,20 @@ impl<'a> Scope<'a> {
             knowledge,
             at,
             kinds: RefCell::default(),
+            types: None,
+        }
+    }
+
+    /// A scope that knows the types of parameters that are not annotated.
+    pub(super) fn typed(types: &Rc<Types<'a>>, at: FunctionRef) -> Self {
+        Self::typed_at(types, at, MAX_CALLS)
+    }
+
+    /// The same, for a question from some calls away; 0: by the body alone.
+    pub(super) fn typed_at(types: &Rc<Types<'a>>, at: FunctionRef, calls: u32) -> Self {
+        Self {
+            types: Some((Rc::clone(types), calls)),
+            ..Self::new(types.program, types.knowledge, at)
         }
     }
 
@@ -120,10 +140,36 @@ impl<'a> Scope<'a> {
         find_function(self.program, &self.dotted(value)?, MAX_DEPTH)
     }
 
-    /// The annotation of a parameter, read.
+    /// The type of a parameter: its annotation, read, or what was inferred for it.
     pub(super) fn param_type(&self, index: u16) -> Option<Type> {
-        let annotation = self.function().params.get(index as usize)?.annotation?;
-        Some(Type::read(self.text(annotation.span)))
+        let annotation = self.function().params.get(index as usize)?.annotation;
+        let written = annotation.map(|a| Type::read(self.text(a.span)));
+        if written.is_some_and(|ty| ty.base != Base::Other) {
+            return written;
+        }
+        let inferred = self.types.as_ref().and_then(|(types, calls)| match calls {
+            0 => types.shallow(self.at, index),
+            _ => types.param_at(self.at, index, *calls),
+        });
+        inferred.map(|i| i.ty).filter(|ty| ty.base != Base::Other).or(written)
+    }
+
+    /// On some path the value is `None`, as far as it can be followed.
+    pub(super) fn may_be_none(&self, value: ValueId) -> bool {
+        self.may_be_none_at(value, 24)
+    }
+
+    fn may_be_none_at(&self, value: ValueId, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let body = self.body();
+        match body.op(value) {
+            Op::Const(Const::None) => true,
+            Op::Select(_, a, b) => self.may_be_none_at(a, depth) || self.may_be_none_at(b, depth),
+            Op::Phi(items) => body.items(items).iter().any(|&v| v < value && self.may_be_none_at(v, depth)),
+            Op::Annotated(_, v) => self.may_be_none_at(v, depth),
+            Op::Param(p) => self.param_type(p).is_some_and(|ty| ty.optional),
+            _ => false,
+        }
     }
 
     /// What kind of thing a value is.

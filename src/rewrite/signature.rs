@@ -1,7 +1,7 @@
 //! Signatures: what annotations say, and the pieces that new headers and calls are made of.
 
 use super::scope::Scope;
-use crate::facts::{Param, ParamKind};
+use crate::facts::ParamKind;
 use crate::finding::Edit;
 use crate::source::Span;
 
@@ -60,7 +60,21 @@ impl Type {
                 },
                 _ => Self::OTHER,
             },
+            ("Tuple" | "tuple", Some(inside)) => Self::tuple(inside),
+            ("Literal", Some(inside)) => Self::literal(inside),
+            // `Float[Tensor, "n"]` of jaxtyping.
+            (_, Some(inside)) if inside.starts_with("Tensor,") || inside.starts_with("torch.Tensor,") => Self {
+                base: Base::Tensor,
+                list: false,
+                optional: false,
+            },
             (_, Some(_)) => Self::OTHER,
+            ("dtype", None) if text.starts_with("tl.") || text.starts_with("triton.") => Self::OTHER,
+            ("Size", None) => Self {
+                base: Base::Int,
+                list: true,
+                optional: false,
+            },
             (name, None) => Self {
                 base: base(name),
                 list: false,
@@ -69,15 +83,59 @@ impl Type {
         }
     }
 
+    /// `tuple[int, int]`, `tuple[Tensor, ...]`: a list, where all are the same.
+    fn tuple(inside: &str) -> Self {
+        let parts = split(inside, ',');
+        let mut types = parts.iter().filter(|p| p.trim() != "...").map(|p| Self::read(p));
+        let Some(first) = types.next() else { return Self::OTHER };
+        if first.list || first.optional || types.any(|ty| ty != first) {
+            return Self::OTHER;
+        }
+        Self { list: true, ..first }
+    }
+
+    /// `Literal["a", "b"]`.
+    fn literal(inside: &str) -> Self {
+        let parts = split(inside, ',');
+        let (none, rest): (Vec<&str>, Vec<&str>) = parts.iter().map(|p| p.trim()).partition(|p| *p == "None");
+        let base = if rest.iter().all(|p| p.starts_with(['"', '\''])) {
+            Base::Text
+        } else if rest.iter().all(|p| p.trim_start_matches('-').chars().all(|c| c.is_ascii_digit())) {
+            Base::Int
+        } else {
+            return Self::OTHER;
+        };
+        Self {
+            base,
+            list: false,
+            optional: !none.is_empty(),
+        }
+    }
+
     fn union(parts: &[&str]) -> Self {
         let rest: Vec<&&str> = parts.iter().filter(|p| p.trim() != "None").collect();
         let optional = rest.len() < parts.len();
         match rest.as_slice() {
-            [one] => Self {
-                optional,
-                ..Self::read(one)
-            },
-            _ => Self { optional, ..Self::OTHER },
+            [] => Self::OTHER,
+            [one, others @ ..] => {
+                // `list[int] | tuple[int, ...]`, `int | float`
+                let types: Vec<Self> = std::iter::once(one).chain(others).map(|p| Self::read(p)).collect();
+                let numbers = types
+                    .iter()
+                    .all(|ty| !ty.list && matches!(ty.base, Base::Int | Base::Float | Base::Bool | Base::Number));
+                let optional = optional || types.iter().any(|ty| ty.optional);
+                if types.iter().all(|ty| (ty.base, ty.list) == (types[0].base, types[0].list)) {
+                    Self { optional, ..types[0] }
+                } else if numbers {
+                    Self {
+                        base: Base::Number,
+                        list: false,
+                        optional,
+                    }
+                } else {
+                    Self { optional, ..Self::OTHER }
+                }
+            }
         }
     }
 
@@ -89,7 +147,8 @@ impl Type {
 
 fn base(name: &str) -> Base {
     match name {
-        "Tensor" => Base::Tensor,
+        "Tensor" | "Parameter" | "LongTensor" | "IntTensor" | "BoolTensor" | "FloatTensor" | "HalfTensor" | "BFloat16Tensor"
+        | "ByteTensor" | "DoubleTensor" | "ShortTensor" | "CharTensor" => Base::Tensor,
         "int" => Base::Int,
         "float" => Base::Float,
         "bool" => Base::Bool,
@@ -157,26 +216,24 @@ impl Promise {
     }
 }
 
-/// The arguments that hand every parameter on, in order.
-pub(super) fn arguments(scope: &Scope) -> Vec<String> {
-    scope.function().params.iter().map(|p| argument(scope, p)).collect()
-}
-
-fn argument(scope: &Scope, param: &Param) -> String {
-    let name = scope.name(param.name);
-    match param.kind {
-        ParamKind::KeywordOnly => format!("{name}={name}"),
-        ParamKind::PositionalOnly | ParamKind::Positional | ParamKind::Star | ParamKind::StarStar => name.to_string(),
-    }
-}
-
-/// `def name(params) -> returns:` with the parameters as they are written, without comments.
-pub(super) fn plain_header(scope: &Scope, name: &str, returns: Option<&str>, changes: &[Edit], indent: &str) -> String {
+/// `def name(params) -> returns:` with the parameters as they are written, without comments, or with a list of new ones.
+pub(super) fn plain_header(
+    scope: &Scope,
+    name: &str,
+    returns: Option<&str>,
+    changes: &[Edit],
+    params: Option<&[String]>,
+    indent: &str,
+) -> String {
     let function = scope.function();
     let returns = returns
         .map(str::to_string)
         .or_else(|| function.returns.map(|r| scope.text(r.span).to_string()));
     let arrow = returns.map_or(String::new(), |r| format!(" -> {r}"));
+    let unit = &scope.facts().layout.indent;
+    if let Some(params) = params {
+        return format!("def {name}{}{arrow}:", parameters(params, indent, unit));
+    }
     let written = scope.text(function.header);
     if !written.contains('#') {
         let mut changes = changes.to_vec();
@@ -186,21 +243,35 @@ pub(super) fn plain_header(scope: &Scope, name: &str, returns: Option<&str>, cha
             return line;
         }
     }
-    let unit = &scope.facts().layout.indent;
-    let mut params = String::new();
+    let params = each_parameter(scope, changes);
+    format!("def {name}{}{arrow}:", parameters(&params, indent, unit))
+}
+
+/// The parameters one by one, with the changes that lie in them.
+pub(super) fn each_parameter(scope: &Scope, changes: &[Edit]) -> Vec<String> {
+    let mut params = Vec::new();
     let mut keyword_only = false;
-    for param in &function.params {
+    for param in &scope.function().params {
         if param.kind == ParamKind::KeywordOnly && !keyword_only {
             keyword_only = true;
-            params.push_str(&format!("{indent}{unit}*,\n"));
+            params.push("*".to_string());
         }
-        params.push_str(&format!("{indent}{unit}{},\n", edited(scope, param.span, changes)));
+        params.push(edited(scope, param.span, changes));
     }
-    format!("def {name}(\n{params}{indent}){arrow}:")
+    params
+}
+
+/// A list of parameters with its parentheses, one a line.
+pub(super) fn parameters(params: &[String], indent: &str, unit: &str) -> String {
+    if params.is_empty() {
+        return "()".to_string();
+    }
+    let lines: String = params.iter().map(|p| format!("{indent}{unit}{p},\n")).collect();
+    format!("(\n{lines}{indent})")
 }
 
 /// A piece of the source with the changes that lie in it.
-fn edited(scope: &Scope, span: Span, changes: &[Edit]) -> String {
+pub(super) fn edited(scope: &Scope, span: Span, changes: &[Edit]) -> String {
     let mut inside: Vec<&Edit> = changes.iter().filter(|e| span.contains(e.span)).collect();
     inside.sort();
     let mut text = String::new();

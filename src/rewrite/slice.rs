@@ -17,6 +17,8 @@ pub(super) struct Slicer<'s, 'a> {
     pub(super) kept: Vec<bool>,
     /// Returns whose expression is replaced by a part of it; the empty text drops the statement.
     pub(super) returns: BTreeMap<StatementId, String>,
+    /// Statements that are no longer there.
+    pub(super) removed: BTreeSet<StatementId>,
     keep_raise: bool,
     jumps: bool,
 }
@@ -31,6 +33,7 @@ impl<'s, 'a> Slicer<'s, 'a> {
             scope,
             kept,
             returns: BTreeMap::new(),
+            removed: BTreeSet::new(),
             keep_raise: false,
             jumps: false,
         }
@@ -49,6 +52,9 @@ impl<'s, 'a> Slicer<'s, 'a> {
     }
 
     fn one(&mut self, id: StatementId, mut live: Live) -> Result<Live, Refused> {
+        if self.removed.contains(&id) {
+            return Ok(live);
+        }
         let statement = self.statement(id);
         let defines_live = statement.defines.iter().any(|name| live.contains(name));
         match statement.kind {

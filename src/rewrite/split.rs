@@ -4,16 +4,17 @@
 use super::Calls;
 use super::allocation::allocate_outside;
 use super::fake::{reads_no_data, returned, short};
+use super::paths;
 use super::scope::{Kind, Scope};
-use super::signature::{Promise, Type, split as parts};
+use super::signature::{Base, Promise, Type, split as parts};
 use super::slice::{Live, Refused, Slicer};
 use super::writer::{Comments, Writer};
 use crate::facts::{Const, Op, Statement, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::knowledge::torch::Shares;
-use crate::program::{Func, ReturnShape, Returned};
+use crate::program::{Func, RefusalKind, ReturnPath, ReturnShape, Returned};
 use crate::source::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How the work is shared between the op and the public function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,11 +35,15 @@ pub(super) struct Split {
     pub(super) partial: BTreeMap<StatementId, String>,
     /// Optional parameters that the op requires.
     pub(super) required: Vec<u16>,
+    /// Statements that the op no longer has.
+    pub(super) removed: BTreeSet<StatementId>,
+    /// Statements in front of the implementation and of its fake, without indentation.
+    pub(super) preamble: Vec<String>,
 }
 
 /// One place of a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
     /// The op returns it.
     Fresh,
     /// A parameter as it came in.
@@ -54,21 +59,16 @@ enum Part {
 /// Decides who returns what.
 pub(super) fn split(scope: &Scope, calls: &Calls, func: &Func, indent: &str) -> Result<Split, Refused> {
     let shapes: Vec<Vec<&Returned>> = func.returns.iter().map(|path| items(&path.shape)).collect::<Result<_, _>>()?;
-    let Some(first) = shapes.first() else { return nothing(scope) };
-    if let Some(other) = shapes.iter().find(|s| s.len() != first.len()) {
-        return Err(format!(
-            "it returns {} results on one path and {} on another",
-            first.len(),
-            other.len()
-        ));
-    }
-    if first.is_empty() {
+    if shapes.iter().all(Vec::is_empty) {
         return nothing(scope);
     }
-    let tuple = func.returns.iter().any(|p| matches!(p.shape, ReturnShape::Tuple(_)));
-    if tuple && func.returns.iter().any(|p| !matches!(p.shape, ReturnShape::Tuple(_))) {
-        return Err("it returns a tuple on one path and a single result on another".to_string());
+    let tuple = |path: &ReturnPath| matches!(path.shape, ReturnShape::Tuple(_));
+    let first = &shapes[0];
+    let same = |(path, shape): (&ReturnPath, &Vec<&Returned>)| shape.len() == first.len() && tuple(path) == tuple(&func.returns[0]);
+    if !func.returns.iter().zip(&shapes).all(same) {
+        return paths::split(scope, func, indent);
     }
+    let tuple = tuple(&func.returns[0]);
     let mut paths = Vec::new();
     for (path, shape) in func.returns.iter().zip(&shapes) {
         let value = path.value.ok_or("it returns nothing on a path")?;
@@ -76,7 +76,7 @@ pub(super) fn split(scope: &Scope, calls: &Calls, func: &Func, indent: &str) -> 
     }
     let parts = paths.swap_remove(0);
     if paths.iter().any(|p| *p != parts) {
-        return Err("it returns an argument on one path and a new tensor on another".to_string());
+        return paths::split(scope, func, indent);
     }
     if parts.iter().all(|p| *p == Part::Fresh) {
         return all_fresh(scope, func, first, tuple);
@@ -84,10 +84,13 @@ pub(super) fn split(scope: &Scope, calls: &Calls, func: &Func, indent: &str) -> 
     if parts.contains(&Part::View) {
         return views(scope, calls, func, &parts, indent);
     }
-    named(scope, calls, func, &parts, tuple, indent)
+    match named(scope, calls, func, &parts, tuple, indent) {
+        Err(why) => paths::split(scope, func, indent).map_err(|_| why),
+        split => split,
+    }
 }
 
-fn items(shape: &ReturnShape) -> Result<Vec<&Returned>, Refused> {
+pub(super) fn items(shape: &ReturnShape) -> Result<Vec<&Returned>, Refused> {
     match shape {
         ReturnShape::None => Ok(Vec::new()),
         ReturnShape::One(one) => Ok(vec![one]),
@@ -97,7 +100,7 @@ fn items(shape: &ReturnShape) -> Result<Vec<&Returned>, Refused> {
 }
 
 /// Values of the parts of a returned value.
-fn part_values(scope: &Scope, value: ValueId, tuple: bool) -> Option<Vec<ValueId>> {
+pub(super) fn part_values(scope: &Scope, value: ValueId, tuple: bool) -> Option<Vec<ValueId>> {
     match scope.body().op(value) {
         Op::Tuple(items) if tuple => Some(scope.body().items(items).to_vec()),
         _ if tuple || may_be(scope, value, &|op| matches!(op, Op::Tuple(_) | Op::List(_)), 24) => None,
@@ -106,7 +109,7 @@ fn part_values(scope: &Scope, value: ValueId, tuple: bool) -> Option<Vec<ValueId
 }
 
 /// On some path the value is made by an operation of this kind. What cannot be followed is not.
-fn may_be(scope: &Scope, value: ValueId, wanted: &dyn Fn(Op) -> bool, depth: u32) -> bool {
+pub(super) fn may_be(scope: &Scope, value: ValueId, wanted: &dyn Fn(Op) -> bool, depth: u32) -> bool {
     let body = scope.body();
     let Some(depth) = depth.checked_sub(1) else { return true };
     match body.op(value) {
@@ -117,7 +120,12 @@ fn may_be(scope: &Scope, value: ValueId, wanted: &dyn Fn(Op) -> bool, depth: u32
     }
 }
 
-fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> Result<Vec<Part>, Refused> {
+/// On some path the value is `None`.
+pub(super) fn may_be_none(scope: &Scope, value: ValueId) -> bool {
+    may_be(scope, value, &|op| matches!(op, Op::Const(Const::None)), 24)
+}
+
+pub(super) fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> Result<Vec<Part>, Refused> {
     let values = part_values(scope, value, tuple);
     let mut storages = Vec::new();
     let mut out = Vec::new();
@@ -126,7 +134,8 @@ fn classify(scope: &Scope, value: ValueId, shape: &[&Returned], tuple: bool) -> 
     }
     for (i, item) in shape.iter().enumerate() {
         let own = values.as_ref().and_then(|v| v.get(i).copied());
-        if own.is_some_and(|v| !matches!(item, Returned::None) && may_be(scope, v, &|op| matches!(op, Op::Const(Const::None)), 24)) {
+        // A schema's `Tensor` result may be None, as those of torch's own backward functions are.
+        if own.is_some_and(|v| !matches!(item, Returned::None | Returned::Fresh(_)) && may_be_none(scope, v)) {
             return Err("one of its results is None on a path".to_string());
         }
         out.push(match item {
@@ -177,49 +186,79 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
             return Err("it returns a list, and an op would return a tuple".to_string());
         }
     }
-    let Some(annotation) = scope.function().returns else {
-        if items.iter().any(|item| !matches!(item, Returned::Fresh(_))) {
-            return Err("the types of its results are not annotated".to_string());
-        }
-        return Ok(Split {
-            returns: Some(tensors(scope, items.len(), tuple)),
+    let own = || -> Result<Split, Refused> {
+        Ok(Split {
+            returns: Some(annotated(scope, func, items, tuple)?),
             ..Split::default()
-        });
+        })
     };
+    let Some(annotation) = scope.function().returns else { return own() };
     let promise = Promise::read(scope.text(annotation.span));
     let holds = match &promise {
         Promise::One(ty) => !tuple && !ty.list && !ty.optional && (ty.is_tensor() == matches!(items[0], Returned::Fresh(_))),
         Promise::Tuple(types) => {
-            let same = |(ty, item): (&Type, &&Returned)| !ty.list && ty.is_tensor() == matches!(item, Returned::Fresh(_));
+            let same = |(ty, item): (&Type, &&Returned)| {
+                !ty.list && !ty.optional && ty.base != Base::Other && ty.is_tensor() == matches!(item, Returned::Fresh(_))
+            };
             tuple && types.len() == items.len() && types.len() > 1 && types.iter().zip(items).all(same)
         }
         Promise::Nothing | Promise::Other => false,
     };
-    if holds {
+    let refused = func.schema.as_ref().is_err_and(|r| r.iter().any(|r| r.kind == RefusalKind::Return));
+    if holds && !refused {
         return Ok(Split::default());
     }
-    let by_flag = ["|", "None", "Optional", "Union"]
-        .iter()
-        .any(|word| scope.text(annotation.span).contains(word));
-    if !by_flag && items.iter().all(|item| matches!(item, Returned::Fresh(_))) && (!tuple || items.len() > 1) {
-        return Ok(Split {
-            returns: Some(tensors(scope, items.len(), tuple)),
-            ..Split::default()
-        });
+    own().map_err(|_| format!("it does not return what its annotation `{}` says", scope.text(annotation.span)))
+}
+
+/// The annotation of new results: tensors, and numbers whose types are known.
+fn annotated(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Result<String, Refused> {
+    if items.iter().all(|item| matches!(item, Returned::Fresh(_))) {
+        return Ok(tensors(scope, items.len(), tuple));
     }
-    Err(format!(
-        "it does not return what its annotation `{}` says",
-        scope.text(annotation.span)
-    ))
+    let promised = scope.function().returns.map(|a| Promise::read(scope.text(a.span)));
+    let mut types = Vec::new();
+    for (i, item) in items.iter().enumerate() {
+        if matches!(item, Returned::Fresh(_)) {
+            types.push(tensors(scope, 1, false));
+            continue;
+        }
+        let said = match &promised {
+            Some(Promise::One(ty)) if !tuple => Some(*ty),
+            Some(Promise::Tuple(all)) if tuple => all.get(i).copied(),
+            _ => None,
+        };
+        let mut kinds = func.returns.iter().map(|path| {
+            let values = path.value.and_then(|v| part_values(scope, v, tuple));
+            values.and_then(|v| v.get(i).copied()).map_or(Kind::Unknown, |v| scope.kind(v))
+        });
+        let first = kinds.next().unwrap_or(Kind::Unknown);
+        let kind = if kinds.all(|k| k == first) { first } else { Kind::Unknown };
+        let base = match (kind, said) {
+            (_, Some(ty)) if ty.list || ty.optional => None,
+            (Kind::Int, _) => Some("int"),
+            (Kind::Float, _) => Some("float"),
+            (Kind::Bool, _) => Some("bool"),
+            (Kind::Unknown, Some(ty)) => match ty.base {
+                Base::Int => Some("int"),
+                Base::Float => Some("float"),
+                Base::Bool => Some("bool"),
+                _ => None,
+            },
+            _ => None,
+        };
+        types.push(base.ok_or("the types of its results are not annotated")?.to_string());
+    }
+    Ok(if tuple {
+        format!("tuple[{}]", types.join(", "))
+    } else {
+        types.join(", ")
+    })
 }
 
 /// The annotation of some tensors, spelled as the signature spells them.
 pub(super) fn tensors(scope: &Scope, count: usize, tuple: bool) -> String {
-    let params = scope.function().params.iter().filter_map(|p| p.annotation);
-    let short = params
-        .map(|a| scope.text(a.span))
-        .find(|text| text.contains("Tensor"))
-        .is_some_and(|text| !text.contains("torch.Tensor"));
+    let short = super::spelling::is_short(scope);
     let one = if short { "Tensor" } else { "torch.Tensor" };
     if tuple {
         format!("tuple[{}]", vec![one; count].join(", "))
@@ -303,7 +342,7 @@ fn final_texts<'a>(scope: &Scope<'a>, tuple: bool) -> Result<Vec<&'a str>, Refus
     expression_texts(scope, last, tuple).ok_or_else(|| "it does not end with a `return`".to_string())
 }
 
-fn expression_texts<'a>(scope: &Scope<'a>, statement: StatementId, tuple: bool) -> Option<Vec<&'a str>> {
+pub(super) fn expression_texts<'a>(scope: &Scope<'a>, statement: StatementId, tuple: bool) -> Option<Vec<&'a str>> {
     let statement = &scope.body().statements[statement.index()];
     if statement.kind != StatementKind::Return {
         return None;
@@ -322,7 +361,7 @@ fn expression_texts<'a>(scope: &Scope<'a>, statement: StatementId, tuple: bool) 
     Some(parts(inside.unwrap_or(text), ',').into_iter().map(str::trim).collect())
 }
 
-fn is_identifier(text: &str) -> bool {
+pub(super) fn is_identifier(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
@@ -360,7 +399,7 @@ fn drop_results(scope: &Scope, parts: &[Part], tuple: bool, split: &mut Split) -
 }
 
 /// Removes a statement with its line, the comment behind it and the blank lines above it.
-fn remove_lines(scope: &Scope, statement: &Statement) -> Edit {
+pub(super) fn remove_lines(scope: &Scope, statement: &Statement) -> Edit {
     let source = scope.source();
     let mut start = source.line_start(statement.span.start);
     if !source.text[start as usize..statement.span.start as usize].trim().is_empty() {

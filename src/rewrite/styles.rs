@@ -2,11 +2,14 @@
 
 use super::fake::Fake;
 use super::imports;
+use super::interface::Interface;
 use super::names::{self, Chosen};
+use super::object::renamed;
 use super::op_text::OpText;
 use super::safety::has_keyword_only_tensor;
 use super::scope::{Scope, absolute_module};
 use super::signature;
+use super::slice::mentions;
 use super::split::Split;
 use super::writer::comment_above;
 use crate::facts::{Import, MODULE, ValueId};
@@ -83,6 +86,7 @@ pub(super) struct Registration<'s, 'a> {
     pub(super) names: &'s Chosen,
     pub(super) mutated: &'s [String],
     pub(super) split: &'s Split,
+    pub(super) interface: &'s Interface,
     pub(super) fake: Option<&'s Fake>,
 }
 
@@ -124,10 +128,11 @@ impl Registration<'_, '_> {
     /// The edits of the fix, in the file's line ends.
     pub(super) fn edits(&self) -> Vec<Edit> {
         let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
-        let mut edits = self.split.edits.clone();
+        let mut edits = self.changes();
+        edits.extend(self.interface.imports.iter().cloned());
         let (register, imports) = self.registrar();
         edits.extend(imports);
-        if in_place && self.split.before.is_empty() && self.split.after.is_empty() {
+        if in_place && !self.interface.converts && self.split.before.is_empty() && self.split.after.is_empty() {
             self.decorate_in_place(&register, &mut edits);
         } else {
             self.rename(&register, in_place, &mut edits);
@@ -141,6 +146,71 @@ impl Registration<'_, '_> {
         }
         edits.sort();
         edits
+    }
+
+    /// What changes inside the old function, which becomes the op.
+    fn changes(&self) -> Vec<Edit> {
+        let fields = &self.interface.fields;
+        let mut edits = self.split.edits.clone();
+        for edit in &mut edits {
+            edit.content = renamed(&edit.content, fields);
+        }
+        let reads = fields.iter().flat_map(|f| &f.edits);
+        let rewritten = |span: Span| self.split.edits.iter().any(|e| e.span.contains(span));
+        edits.extend(reads.filter(|e| !rewritten(e.span)).cloned());
+        edits.extend(self.preamble());
+        let (function, unit) = (self.scope.function(), &self.scope.facts().layout.indent);
+        if let Some(params) = &self.interface.params {
+            let list = signature::parameters(params, self.indent(), unit);
+            edits.push(Edit::replace(function.params_span, list));
+            return edits;
+        }
+        let header = self.scope.text(function.header);
+        if !self.interface.edits.is_empty() && !header.contains('#') && self.header_width() > signature::WIDTH {
+            let params = signature::each_parameter(self.scope, &self.interface.edits);
+            edits.push(Edit::replace(
+                function.params_span,
+                signature::parameters(&params, self.indent(), unit),
+            ));
+        } else {
+            edits.extend(self.interface.edits.iter().cloned());
+        }
+        edits
+    }
+
+    /// Length of the implementation's header, if it stands on one line.
+    fn header_width(&self) -> usize {
+        let function = self.scope.function();
+        let name = self.private().implementation;
+        let returns = self.split.returns.as_deref().map(str::len);
+        let old = function.returns.map_or(0, |a| (a.span.end - a.span.start) as usize + " -> ".len());
+        let params: usize = signature::each_parameter(self.scope, &self.interface.edits)
+            .iter()
+            .map(|p| p.chars().count() + 2)
+            .sum();
+        if self.scope.text(function.header).contains('\n') {
+            let text = signature::edited(self.scope, function.params_span, &self.interface.edits);
+            let first = name.len() + "def ".len();
+            return text
+                .lines()
+                .enumerate()
+                .map(|(i, l)| l.chars().count() + if i == 0 { first } else { 0 })
+                .max()
+                .unwrap_or(0);
+        }
+        self.indent().len() + "def ():".len() + name.len() + params + returns.map_or(old, |r| r + " -> ".len())
+    }
+
+    /// Statements in front of the implementation's own.
+    fn preamble(&self) -> Option<Edit> {
+        let body = self.scope.body();
+        let function = self.scope.function();
+        let statements = body.top.iter().map(|s| body.statements[s.index()].span);
+        let first = statements.into_iter().find(|s| Some(*s) != function.docstring)?;
+        let inner = self.inner();
+        let lines = self.interface.preamble.iter().chain(&self.split.preamble);
+        let text: String = lines.map(|line| format!("{inner}{line}\n")).collect();
+        (!text.is_empty()).then(|| Edit::insert(self.above(first.start), text))
     }
 
     /// The registrar's name in this module, and the imports that it needs.
@@ -207,9 +277,16 @@ impl Registration<'_, '_> {
         let name = &private.fake;
         let (indent, inner) = (self.indent(), self.inner());
         let returns = self.split.returns.as_deref();
-        let header = signature::plain_header(self.scope, name, returns, &self.split.edits, indent);
+        let params = self.interface.params.as_deref();
+        let header = signature::plain_header(self.scope, name, returns, &self.interface.edits, params, indent);
         let body = match self.fake {
-            Some(fake) if !self.split.nothing => fake.lines.join("\n"),
+            Some(fake) if !self.split.nothing => {
+                let text = renamed(&fake.lines.join("\n"), &self.interface.fields);
+                let used = |line: &&String| mentions(&text, line.split(' ').next().unwrap_or_default());
+                let lines = self.interface.preamble.iter().chain(&self.split.preamble);
+                let preamble: String = lines.filter(used).map(|line| format!("{inner}{line}\n")).collect();
+                preamble + &text
+            }
             _ => format!("{inner}return None"),
         };
         Some(format!("{indent}{header}\n{body}\n"))
@@ -338,8 +415,7 @@ impl Registration<'_, '_> {
         } else {
             format!("torch.ops.{}.{}", self.namespace, self.names.op)
         };
-        let arguments = signature::arguments(self.scope);
-        text.push_str(&signature::call(&prefix, &callee, &arguments, &inner, unit));
+        text.push_str(&signature::call(&prefix, &callee, &self.interface.arguments, &inner, unit));
         text.push('\n');
         for line in &self.split.after {
             text.push_str(&format!("{line}\n"));

@@ -120,7 +120,10 @@ impl<'a> Work<'a> {
             }
         }
         if let Some(docstring) = function.docstring {
-            edits.push(Edit::replace(Span::new(self.source.line_start(docstring.start), self.source.line_end(docstring.end)), ""));
+            edits.push(Edit::replace(
+                Span::new(self.source.line_start(docstring.start), self.source.line_end(docstring.end)),
+                "",
+            ));
         }
         Ok(edits)
     }

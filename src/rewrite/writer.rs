@@ -3,6 +3,7 @@
 use super::scope::Scope;
 use super::slice::{Refused, Slicer};
 use crate::facts::{Block, Statement, StatementId, StatementKind};
+use crate::finding::Edit;
 use crate::source::{Source, Span};
 use std::collections::BTreeMap;
 
@@ -26,6 +27,26 @@ pub(super) fn comment_above(source: &Source, line: u32) -> u32 {
         at = above;
     }
     at
+}
+
+/// Removes a statement with its lines, the comment above it and the blank lines behind it.
+pub(super) fn remove_below(scope: &Scope, statement: &Statement, removed: &[Edit]) -> Edit {
+    let source = scope.source();
+    let start = comment_above(source, source.line_start(statement.span.start));
+    let above = removed
+        .iter()
+        .find(|e| e.content.is_empty() && e.span.end == start)
+        .map_or(start, |e| e.span.start);
+    let mut end = source.line_end(statement.span.end);
+    let blank_above = above == 0 || source.slice(Span::new(source.line_start(above - 1), above)).trim().is_empty();
+    while blank_above && (end as usize) < source.text.len() {
+        let next = source.line_end(end);
+        if !source.slice(Span::new(end, next)).trim().is_empty() || next == end {
+            break;
+        }
+        end = next;
+    }
+    Edit::replace(Span::new(start, end), "")
 }
 
 /// The header of an `if` with the opposite condition.

@@ -38,7 +38,11 @@ fn finding(seen: &Seen, declared: &[String], missing: &[(&str, &Write)]) -> Find
         } else {
             Certainty::Likely
         },
-        message: format!("`{}` writes {}, which its registration does not declare", seen.title(), listed(&names)),
+        message: format!(
+            "`{}` writes {}, which its registration does not declare",
+            seen.title(),
+            listed(&names)
+        ),
         help: Some(help(seen, &names)),
         place: seen.declaration(),
         primary: match declared {
@@ -68,5 +72,7 @@ fn help(seen: &Seen, names: &[&str]) -> String {
     } else {
         format!("add {} to `mutates_args`", listed(names))
     };
-    format!("{what}\na compiler trusts the list: it may drop the call, move it, or reuse memory around it, and gives wrong numbers without an error")
+    format!(
+        "{what}\na compiler trusts the list: it may drop the call, move it, or reuse memory around it, and gives wrong numbers without an error"
+    )
 }

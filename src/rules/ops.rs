@@ -189,7 +189,10 @@ impl<'a> Seen<'a> {
 
     /// Where the list of mutated arguments stands, or should.
     pub(super) fn declaration(&self) -> Place {
-        self.op.declared_place.filter(|p| p.file == self.op.place.file).unwrap_or(self.op.place)
+        self.op
+            .declared_place
+            .filter(|p| p.file == self.op.place.file)
+            .unwrap_or(self.op.place)
     }
 
     /// The registration, for findings that stand elsewhere.
@@ -251,7 +254,12 @@ impl<'a> Seen<'a> {
 
     fn doubts(&self, names: &[String]) -> Vec<String> {
         let mut doubts = Vec::new();
-        let likely: Vec<String> = self.writes().iter().filter(|(_, w)| w.maybe_copy.is_some()).map(|(n, _)| (*n).to_string()).collect();
+        let likely: Vec<String> = self
+            .writes()
+            .iter()
+            .filter(|(_, w)| w.maybe_copy.is_some())
+            .map(|(n, _)| (*n).to_string())
+            .collect();
         if !likely.is_empty() {
             doubts.push(format!("what is written of {} may be a copy", listed(&likely)));
         }
@@ -267,7 +275,8 @@ impl<'a> Seen<'a> {
 
 /// The words of a string that was meant as a list.
 pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
 }
 
 /// `` `a`, `b` and `c` ``.

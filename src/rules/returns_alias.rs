@@ -28,7 +28,11 @@ fn check(cx: &mut Context) {
             continue;
         }
         // A body that stands in several registrations is at fault once.
-        let found = seen.funcs.iter().find_map(|func| of_body(&seen, func)).filter(|finding| told.insert(finding.place));
+        let found = seen
+            .funcs
+            .iter()
+            .find_map(|func| of_body(&seen, func))
+            .filter(|finding| told.insert(finding.place));
         cx.findings.extend(found);
     }
 }
@@ -84,7 +88,11 @@ fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
     Some(Finding {
         rule: RULE.name,
         level: seen.level(RULE.level),
-        certainty: if certain && !first.sometimes { Certainty::Certain } else { Certainty::Likely },
+        certainty: if certain && !first.sometimes {
+            Certainty::Certain
+        } else {
+            Certainty::Likely
+        },
         message: format!("`{}` {may} {what}", seen.title()),
         help: Some(format!("{}\n{}", help(&names, &written), why(seen))),
         place: place(first.path),
@@ -102,7 +110,10 @@ fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
 /// Returns nothing; who uses the op's result by its qualified name gets None then.
 fn fix(seen: &Seen, func: &Func, written: &[&str]) -> Option<Fix> {
     let function = seen.program.function_name(func.function);
-    let title = format!("return nothing from the op, and {} from a plain function `{function}` around it", listed(written));
+    let title = format!(
+        "return nothing from the op, and {} from a plain function `{function}` around it",
+        listed(written)
+    );
     let (safety, reasons, edits) = match rewrite::return_nothing(seen.program, seen.op, func) {
         Ok((_, edits)) => {
             let doubt = format!("who calls `{}` by its qualified name gets None instead of a tensor", seen.title());
@@ -123,7 +134,10 @@ fn help(names: &[&str], written: &[&str]) -> String {
     match (names, written) {
         ([], _) => "return each piece of memory once: clone one, or cut the pieces up in the caller".to_string(),
         (_, []) => "return a copy (`clone()`), or leave the argument to the caller, who has it".to_string(),
-        (_, written) => format!("return nothing: the caller has {}; a plain function around the op may return it", listed(written)),
+        (_, written) => format!(
+            "return nothing: the caller has {}; a plain function around the op may return it",
+            listed(written)
+        ),
     }
 }
 

@@ -36,7 +36,12 @@ fn refusals(seen: &Seen, func: &Func) -> Vec<Refusal> {
     if matches!(seen.op.registrar.as_str(), "torch.library.custom_op" | "torch.library.triton_op") {
         let params = &seen.program.function(func.function).params;
         let is_keyword_only = |p: usize| seen.program.is_keyword_only(func.function, p);
-        let tensor = |p: usize| func.types.get(p).and_then(Option::as_deref).is_some_and(|ty| ty.starts_with("Tensor"));
+        let tensor = |p: usize| {
+            func.types
+                .get(p)
+                .and_then(Option::as_deref)
+                .is_some_and(|ty| ty.starts_with("Tensor"))
+        };
         refusals.extend((0..params.len()).filter(|&p| is_keyword_only(p) && tensor(p)).map(|p| Refusal {
             param: Some(p as u16),
             kind: RefusalKind::Kind,

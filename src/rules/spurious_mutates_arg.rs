@@ -39,7 +39,10 @@ fn finding(seen: &Seen, spurious: &[String]) -> Finding {
             "left as it is: an op that returns nothing and declares nothing is dropped by the compiler, so the list keeps the call alive\n{ignore}"
         )
     } else {
-        format!("take {} off the list: what is declared is copied or kept in order for nothing, and its version counter moves\n{ignore}", listed(spurious))
+        format!(
+            "take {} off the list: what is declared is copied or kept in order for nothing, and its version counter moves\n{ignore}",
+            listed(spurious)
+        )
     };
     let body = match right.names.as_slice() {
         [] => "its body writes none of its arguments".to_string(),
@@ -50,7 +53,12 @@ fn finding(seen: &Seen, spurious: &[String]) -> Finding {
         rule: RULE.name,
         level: if keeps_alive { Level::Note } else { seen.level(RULE.level) },
         certainty: Certainty::Certain,
-        message: format!("`{}` declares {} as mutated and never writes {}", seen.title(), listed(spurious), it(spurious)),
+        message: format!(
+            "`{}` declares {} as mutated and never writes {}",
+            seen.title(),
+            listed(spurious),
+            it(spurious)
+        ),
         help: Some(help),
         place: seen.declaration(),
         primary: match seen.op.declared {

@@ -41,6 +41,14 @@ impl Run<'_, '_> {
             if name.starts_with("torch.nn.Module.") || name.starts_with("torch.autograd.") {
                 return Some(Abs::default());
             }
+            // `torch.empty_like(x).view(-1)`, `torch.stack([a, b]).to(c)`: a method of what a function made.
+            let made = name
+                .rsplit_once('.')
+                .is_some_and(|(object, _)| host.knowledge.torch.function(object).is_some());
+            let by_name = |object: ValueId| matches!(self.body.op(object), Op::Attr(..) | Op::Free(_) | Op::Import(_));
+            if made && matches!(self.body.op(call.callee), Op::Attr(object, _) if !by_name(object)) {
+                return None;
+            }
             if is_tensorless(args) {
                 return Some(Abs::default());
             }

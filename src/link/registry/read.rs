@@ -313,10 +313,14 @@ fn wrapped(resolver: &Resolver<'_>, v: ValueRef, inner: FunctionRef) -> Option<F
     let Code::Call(call) = body.op(v.value) else { return None };
     let call = body.call(call);
     let outer = resolver.parent(inner);
-    let stands_for = resolver.function(inner).decorators.iter().any(|d| match resolver.body(outer).op(d.value) {
-        Code::Call(wraps) => resolver.external(outer, resolver.body(outer).call(wraps).callee).as_deref() == Some("functools.wraps"),
-        _ => false,
-    });
+    let stands_for = resolver
+        .function(inner)
+        .decorators
+        .iter()
+        .any(|d| match resolver.body(outer).op(d.value) {
+            Code::Call(wraps) => resolver.external(outer, resolver.body(outer).call(wraps).callee).as_deref() == Some("functools.wraps"),
+            _ => false,
+        });
     if !stands_for || !resolver.functions(v.at, call.callee).contains(&outer) {
         return None;
     }
