@@ -11,7 +11,8 @@ with Triton's interpreter, so no GPU is needed. Per launcher, called by its old 
   event     a profiled call leaves a cpu_op with that op's name and non-empty Input Dims
   compile   compiled without graph breaks (aot_eager), results and arguments are the same
   result    results and arguments afterwards equal those of the unfixed launcher on the same inputs
-  public    name, signature and docstring are those of the unfixed launcher
+  public    name, signature and docstring are those of the unfixed launcher; a launcher that is decorated
+            in place (sglang) may have annotations that it did not have
   autograd  (library) with grad enabled, requires_grad, gradients and version counters are the same too
 
 Needs a Python with torch and triton: run it with that one. Exit status: 0 all pass, 1 a check fails, 2 bad usage.
@@ -90,7 +91,17 @@ def compare(was, now, style):
     yield "event", now["event"]
     yield "compile", now["compile"]
     for check in ["public", "result", "autograd"] if style == "library" else ["public", "result"]:
-        yield check, None if was[check] == now[check] else f"was {was[check]!s:.300}, is {now[check]!s:.300}"
+        before, after = was[check], now[check]
+        if check == "public" and style == "sglang":
+            after = [after[0], without_new_annotations(before[1], after[1]), after[2]]
+        yield check, None if before == after else f"was {before!s:.300}, is {after!s:.300}"
+
+
+def without_new_annotations(was, now):
+    """Parameters and the result as (text, annotation): annotations are left out where there was none."""
+    if len(was) != len(now):
+        return now
+    return [[new[0], new[1] if old[1] else old[1]] for old, new in zip(was, now)]
 
 
 def observe(root, registered):
@@ -113,7 +124,7 @@ def observe_one(name, builders, registered):
     module, _, function = name.rpartition(".")
     try:
         launcher = getattr(importlib.import_module(module), function)
-        seen = {"public": [launcher.__name__, str(inspect.signature(launcher)), inspect.getdoc(launcher)], "result": [], "autograd": []}
+        seen = {"public": [launcher.__name__, signature_of(launcher), inspect.getdoc(launcher)], "result": [], "autograd": []}
         seen["ops"], seen["opcheck"], seen["event"], seen["compile"] = [], None, None, None
         for builder in builders:
             seen["result"].append(result_of(launcher, builder))
@@ -123,6 +134,14 @@ def observe_one(name, builders, registered):
         return seen
     except Exception:  # reported as the failure of this launcher's checks
         return {"error": traceback.format_exc(limit=-2)}
+
+
+def signature_of(launcher):
+    """Each parameter, and the result, as text and annotation."""
+    signature = inspect.signature(launcher)
+    written = lambda annotation: "" if annotation is inspect.Signature.empty else str(annotation)
+    parameters = signature.parameters.values()
+    return [[f"{p.kind.name} {p.name} {p.default!r}", written(p.annotation)] for p in parameters] + [["->", written(signature.return_annotation)]]
 
 
 def build(builder):

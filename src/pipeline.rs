@@ -403,6 +403,7 @@ fn rewrite_options(settings: &Settings) -> rewrite::Options {
         style: style_word(&settings.style).to_string(),
         namespace: settings.namespace.clone(),
         torch: settings.torch,
+        width: settings.line_length,
     }
 }
 

@@ -13,6 +13,8 @@ pub struct Settings {
     pub namespace: String,
     /// Torch version that the project runs on, as (major, minor).
     pub torch: TorchVersion,
+    /// Length of lines in new code, as the project's formatter has it.
+    pub line_length: usize,
     /// Rule or group name → level; `None` turns it off.
     pub levels: BTreeMap<String, Option<Level>>,
     /// Rules or groups to run; empty: all.
@@ -74,6 +76,7 @@ impl Default for Settings {
             style: Style::Auto,
             namespace: String::new(),
             torch: CURRENT_TORCH,
+            line_length: 88,
             levels: BTreeMap::new(),
             only: Vec::new(),
             vendored: ["third_party", "vendor", "vendored", "_vendor", "3rdparty"]

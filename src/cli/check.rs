@@ -283,5 +283,27 @@ fn done(verb: &str, applied: &[Applied], files: usize, left: &[Finding], args: &
     if held > 0 && !args.unsafe_fixes {
         parts.push(format!("{} held back as unsafe (--unsafe applies them)", plural(held, "fix")));
     }
-    parts.join("; ")
+    let mut text = parts.join("; ");
+    for (count, reason) in not_automatic(left) {
+        text.push_str(&format!("\n{count:>6}  not automatic: {reason}"));
+    }
+    text
+}
+
+/// Why findings have no fix, and how many for each reason: names left out, most frequent first, at most ten.
+fn not_automatic(left: &[Finding]) -> Vec<(usize, String)> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let shown = left.iter().filter_map(|f| f.fix.as_ref()).filter(|fix| fix.safety == Safety::Shown);
+    for reason in shown.filter_map(|fix| fix.reasons.first()) {
+        let general: String = reason
+            .split('`')
+            .enumerate()
+            .map(|(i, part)| if i % 2 == 1 { "…" } else { part })
+            .collect();
+        *counts.entry(general).or_default() += 1;
+    }
+    let mut rows: Vec<(usize, String)> = counts.into_iter().map(|(reason, count)| (count, reason)).collect();
+    rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    rows.truncate(10);
+    rows
 }

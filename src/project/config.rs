@@ -226,6 +226,7 @@ impl Configured {
         let (torch, origin) = self.torch(root)?;
         settings.torch = torch.unwrap_or(settings.torch);
         from.push(("torch", origin));
+        settings.line_length = requirement::line_length(root).unwrap_or(settings.line_length);
         take(&mut settings.namespace, &options.namespace, "namespace", file, &mut from);
         take(&mut settings.vendored, &options.vendored, "vendored", file, &mut from);
         take(&mut settings.cold, &options.cold, "cold", file, &mut from);

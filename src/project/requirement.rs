@@ -17,6 +17,19 @@ pub fn torch_version(root: &Path) -> Option<(TorchVersion, String)> {
     })
 }
 
+/// The length of lines that the project's formatter is told: ruff's, else black's.
+pub fn line_length(root: &Path) -> Option<usize> {
+    let read = |name: &str| -> Option<toml::Table> { std::fs::read_to_string(root.join(name)).ok()?.parse().ok() };
+    let length = |table: &toml::Table| usize::try_from(table.get("line-length")?.as_integer()?).ok();
+    let own = [".ruff.toml", "ruff.toml"].into_iter().find_map(|name| length(&read(name)?));
+    let in_pyproject = || {
+        let table = read("pyproject.toml")?;
+        let tools = table.get("tool")?.as_table()?.clone();
+        ["ruff", "black"].into_iter().find_map(|tool| length(tools.get(tool)?.as_table()?))
+    };
+    own.or_else(in_pyproject).filter(|length| (40..=320).contains(length))
+}
+
 /// Files that may name the requirement, the most binding first.
 fn candidates(root: &Path) -> Vec<(String, std::path::PathBuf)> {
     let mut found: Vec<(String, std::path::PathBuf)> = ["pyproject.toml", "setup.cfg", "setup.py"]

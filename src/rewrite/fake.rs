@@ -2,7 +2,6 @@
 
 use super::Calls;
 use super::scope::{Kind, Scope, find_function};
-use super::signature::WIDTH;
 use super::slice::{Live, Refused, Slicer};
 use super::split::Split;
 use super::writer::{Comments, Writer};
@@ -126,17 +125,17 @@ fn fold_last(scope: &Scope, kept: &[StatementId], lines: &mut Vec<String>, inden
     if let (true, true, Some(rest)) = (simple, line == format!("{indent}return {name}"), rest) {
         lines.pop();
         lines.pop();
-        lines.push(on_one_line(format!("{indent}return {rest}")));
+        lines.push(on_one_line(format!("{indent}return {rest}"), scope.width()));
     }
 }
 
 /// Joins a call over three lines that fits into one, as formatters do where there is no trailing comma.
-fn on_one_line(text: String) -> String {
+fn on_one_line(text: String, width: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let [first, inner, last] = lines.as_slice() else { return text };
     let plain = first.ends_with('(') && last.trim() == ")" && !inner.trim_end().ends_with(',') && !text.contains(['#', '"', '\'']);
     let joined = format!("{first}{}{}", inner.trim(), last.trim());
-    if plain && joined.chars().count() <= WIDTH { joined } else { text }
+    if plain && joined.chars().count() <= width { joined } else { text }
 }
 
 /// Methods whose result, or its size, depends on what a tensor holds.

@@ -53,6 +53,8 @@ pub struct Options {
     pub namespace: String,
     /// Oldest torch that the project supports.
     pub torch: (u32, u32),
+    /// Length of lines in new code; 0: that of formatters by default.
+    pub width: usize,
 }
 
 /// What a fix of a launcher would be.
@@ -85,7 +87,6 @@ impl Assessment {
 /// What several fixes of one project share.
 pub struct Rewrite<'a> {
     program: &'a Program,
-    knowledge: &'a Knowledge,
     options: &'a Options,
     names: names::OpNames,
     calls: Calls<'a>,
@@ -157,12 +158,11 @@ impl<'a> Rewrite<'a> {
         let names = names::OpNames::new(program, knowledge);
         Self {
             program,
-            knowledge,
             options,
             names,
             calls: Calls::new(program),
             loading: loading::Loading::new(program),
-            types: types::Types::new(program, knowledge),
+            types: types::Types::new(program, knowledge, options.width),
         }
     }
 

@@ -22,6 +22,8 @@ pub(super) struct OpText<'s> {
     /// Indentation of the functions, and one level more.
     pub(super) indent: &'s str,
     pub(super) unit: &'s str,
+    /// Length of lines.
+    pub(super) width: usize,
 }
 
 impl OpText<'_> {
@@ -71,7 +73,7 @@ impl OpText<'_> {
             }
             Route::Library | Route::House(..) => return None,
         };
-        Some(signature::call("", &callee, &arguments, self.indent, self.unit) + "\n")
+        Some(signature::call_within(self.width, "", &callee, &arguments, (self.indent, self.unit)) + "\n")
     }
 
     /// The statements that register the op behind its functions, if the style has them.
@@ -95,7 +97,7 @@ impl OpText<'_> {
                     self.list("(", ")")
                 );
                 let lines = [
-                    signature::call("", &format!("{register}.define"), &[schema], indent, unit),
+                    signature::call_within(self.width, "", &format!("{register}.define"), &[schema], (indent, unit)),
                     format!("{indent}{register}.impl(\"{op}\", {implementation}, \"CompositeExplicitAutograd\")"),
                     format!("{indent}{register}.impl(\"{op}\", torch.library.fallthrough_kernel, \"Autograd\")"),
                     format!(

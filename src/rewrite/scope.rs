@@ -1,6 +1,6 @@
 //! A body with what is around it: what its names refer to and what kind of thing its values are.
 
-use super::signature::{Base, Type};
+use super::signature::{Base, Type, WIDTH};
 use super::types::Types;
 use crate::facts::{
     BinaryOp, Body, CallId, CompareOp, Const, Facts, Function, FunctionId, Import, Items, MODULE, Name, Op, UnaryOp, ValueId,
@@ -93,6 +93,11 @@ impl<'a> Scope<'a> {
             types: Some((Rc::clone(types), calls)),
             ..Self::new(types.program, types.knowledge, at)
         }
+    }
+
+    /// Length of lines in new code.
+    pub(super) fn width(&self) -> usize {
+        self.types.as_ref().map_or(WIDTH, |(types, _)| types.width)
     }
 
     pub(super) fn function(&self) -> &'a Function {

@@ -239,7 +239,7 @@ pub(super) fn plain_header(
         let mut changes = changes.to_vec();
         changes.push(Edit::replace(function.name_span, name));
         let line = edited(scope, Span::new(function.header.start, function.params_span.end), &changes) + &arrow + ":";
-        if line.contains('\n') || indent.len() + line.chars().count() <= WIDTH || function.params.is_empty() {
+        if line.contains('\n') || indent.len() + line.chars().count() <= scope.width() || function.params.is_empty() {
             return line;
         }
     }
@@ -285,13 +285,13 @@ pub(super) fn edited(scope: &Scope, span: Span, changes: &[Edit]) -> String {
 }
 
 /// `prefix callee(arguments)`, broken the way formatters break it when it is too long.
-pub(super) fn call(prefix: &str, callee: &str, arguments: &[String], indent: &str, unit: &str) -> String {
+pub(super) fn call_within(width: usize, prefix: &str, callee: &str, arguments: &[String], (indent, unit): (&str, &str)) -> String {
     let one = format!("{indent}{prefix}{callee}({})", arguments.join(", "));
-    if one.chars().count() <= WIDTH {
+    if one.chars().count() <= width {
         return one;
     }
     let inner = format!("{indent}{unit}{}", arguments.join(", "));
-    if inner.chars().count() <= WIDTH {
+    if inner.chars().count() <= width {
         return format!("{indent}{prefix}{callee}(\n{inner}\n{indent})");
     }
     exploded(prefix, callee, arguments, indent, unit)
@@ -303,7 +303,7 @@ pub(super) fn exploded(prefix: &str, callee: &str, arguments: &[String], indent:
     format!("{indent}{prefix}{callee}(\n{lines}{indent})")
 }
 
-/// Lines of new code are at most this long where that can be helped.
+/// Length of lines in new code where the project has no formatter that says so.
 pub(super) const WIDTH: usize = 88;
 
 #[cfg(test)]

@@ -132,7 +132,9 @@ impl Registration<'_, '_> {
         edits.extend(self.interface.imports.iter().cloned());
         let (register, imports) = self.registrar();
         edits.extend(imports);
-        if in_place && !self.interface.converts && self.split.before.is_empty() && self.split.after.is_empty() {
+        // A public function keeps what it says that it returns.
+        let returns = self.split.returns.is_some() && self.scope.function().returns.is_some();
+        if in_place && !returns && !self.interface.converts && self.split.before.is_empty() && self.split.after.is_empty() {
             self.decorate_in_place(&register, &mut edits);
         } else {
             self.rename(&register, in_place, &mut edits);
@@ -166,7 +168,7 @@ impl Registration<'_, '_> {
             return edits;
         }
         let header = self.scope.text(function.header);
-        if !self.interface.edits.is_empty() && !header.contains('#') && self.header_width() > signature::WIDTH {
+        if !self.interface.edits.is_empty() && !header.contains('#') && self.header_width() > self.scope.width() {
             let params = signature::each_parameter(self.scope, &self.interface.edits);
             edits.push(Edit::replace(
                 function.params_span,
@@ -266,6 +268,7 @@ impl Registration<'_, '_> {
             nothing: self.split.nothing,
             indent: self.indent(),
             unit: &self.scope.facts().layout.indent,
+            width: self.scope.width(),
         }
     }
 
@@ -415,7 +418,13 @@ impl Registration<'_, '_> {
         } else {
             format!("torch.ops.{}.{}", self.namespace, self.names.op)
         };
-        text.push_str(&signature::call(&prefix, &callee, &self.interface.arguments, &inner, unit));
+        text.push_str(&signature::call_within(
+            self.scope.width(),
+            &prefix,
+            &callee,
+            &self.interface.arguments,
+            (&inner, unit),
+        ));
         text.push('\n');
         for line in &self.split.after {
             text.push_str(&format!("{line}\n"));

@@ -5,7 +5,7 @@
 
 use super::evidence::{self, Evidence};
 use super::scope::{Kind, Scope};
-use super::signature::{Base, Type};
+use super::signature::{Base, Type, WIDTH};
 use crate::facts::{ArgKind, CallId, Const, MODULE, Name, Op, ParamKind, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, Kernel, Launch, Program};
@@ -30,6 +30,8 @@ const MAX_DEPTH: u32 = 4;
 pub(super) struct Types<'a> {
     pub(super) program: &'a Program,
     pub(super) knowledge: &'a Knowledge,
+    /// Length of lines in new code.
+    pub(super) width: usize,
     launches: FxHashMap<(FunctionRef, CallId), &'a Launch>,
     kernels: FxHashMap<FunctionRef, &'a Kernel>,
     /// By parameter and depth of the question.
@@ -41,7 +43,7 @@ pub(super) struct Types<'a> {
 }
 
 impl<'a> Types<'a> {
-    pub(super) fn new(program: &'a Program, knowledge: &'a Knowledge) -> Rc<Self> {
+    pub(super) fn new(program: &'a Program, knowledge: &'a Knowledge, width: usize) -> Rc<Self> {
         let mut launches = FxHashMap::default();
         for launch in program.functions.iter().flat_map(|f| &f.launches) {
             launches.extend(launch.call.map(|call| ((launch.function, call), launch)));
@@ -49,6 +51,7 @@ impl<'a> Types<'a> {
         Rc::new(Self {
             program,
             knowledge,
+            width: if width == 0 { WIDTH } else { width },
             launches,
             kernels: program.kernels.iter().map(|k| (k.function, k)).collect(),
             known: RefCell::default(),
