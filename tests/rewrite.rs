@@ -402,3 +402,18 @@ fn imports_go_where_the_file_keeps_its_own() {
         "{lines}"
     );
 }
+
+#[test]
+fn a_public_function_keeps_its_defaults() {
+    let function = "SIZES = [1, 2]\n\n\ndef f(x: torch.Tensor, n: int = 4, sizes: list[int] = SIZES) -> None:\n    _copy_kernel[(sizes[0],)](x, x, n, 1, B=16)\n";
+    let settings = "style = \"sglang\"\ninference-only = [\"ops\"]\n";
+    let diff = diffs(&[("ops/f.py", &format!("{KERNEL}\n\n{function}"))], settings);
+    assert!(
+        diff.contains("+def f(x: torch.Tensor, n: int = 4, sizes: list[int] = SIZES) -> None:"),
+        "{diff}"
+    );
+    assert!(
+        diff.contains("+def _f_impl(x: torch.Tensor, n: int, sizes: list[int]) -> None:"),
+        "{diff}"
+    );
+}

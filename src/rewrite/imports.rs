@@ -50,6 +50,9 @@ pub(super) fn member(
         return (name.to_string(), Some(edit));
     }
     let text = format!("from {module} import {name}");
+    if module == "typing" {
+        return (name.to_string(), Some(standard(file, &text)));
+    }
     let package = module.split('.').next().unwrap_or(module);
     let ours: Vec<&Import> = leading(facts).filter(|i| absolute(i).split('.').next() == Some(package)).collect();
     let next = ours
@@ -61,6 +64,47 @@ pub(super) fn member(
         (None, None) => at_end(file, &format!("\n{text}")),
     };
     (name.to_string(), Some(edit))
+}
+
+/// Modules of the standard library that stand in one block with `typing`.
+const STANDARD: [&str; 24] = [
+    "abc",
+    "collections",
+    "contextlib",
+    "copy",
+    "dataclasses",
+    "enum",
+    "functools",
+    "importlib",
+    "inspect",
+    "io",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "operator",
+    "os",
+    "pathlib",
+    "random",
+    "re",
+    "sys",
+    "time",
+    "types",
+    "typing",
+    "warnings",
+];
+
+/// An import of the standard library: in its block, or above the others.
+fn standard(file: &ProgramFile, text: &str) -> Edit {
+    let facts = &file.facts;
+    let is_standard = |i: &&Import| i.level == 0 && STANDARD.contains(&facts.name(i.module).split('.').next().unwrap_or_default());
+    if let Some(last) = leading(facts).filter(is_standard).last() {
+        return insert_below(file, last.span, text);
+    }
+    match leading(facts).next() {
+        Some(first) => insert_above(file, first, &format!("{text}{}", facts.layout.newline)),
+        None => at_end(file, text),
+    }
 }
 
 /// Import bindings at module level, outside of every `if` and `try`, in the leading block of imports.

@@ -78,8 +78,11 @@ pub(super) fn interface(scope: &Scope, types: &Rc<Types>, func: &Func, route: &R
     let keyword_tensors = matches!(route, Route::CustomOp) && super::safety::has_keyword_only_tensor(scope);
     let positional_only = slots.iter().any(|s| s.param.kind == ParamKind::PositionalOnly);
     let converted = slots.iter().any(|s| s.dropped || !s.fields.is_empty() || s.passed.is_some());
-    made.converts = converted || keyword_tensors || positional_only;
-    if made.converts {
+    // Defaults may go in the op alone: the public function keeps its own.
+    let bare = slots.iter().any(|s| s.bare && s.param.default_span.is_some());
+    let rebuilt = converted || keyword_tensors || positional_only;
+    made.converts = rebuilt || bare;
+    if rebuilt {
         rebuild(scope, &spelling, &mut slots, keyword_tensors, &mut made);
     } else {
         made.edits = slots.iter().filter_map(edit).collect();

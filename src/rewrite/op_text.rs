@@ -29,6 +29,11 @@ pub(super) struct OpText<'s> {
 impl OpText<'_> {
     fn list(&self, open: &str, close: &str) -> String {
         let names: Vec<String> = self.mutated.iter().map(|n| format!("\"{n}\"")).collect();
+        let (line, inner) = (format!("{}{}", self.indent, self.unit), self.unit);
+        if line.len() + "mutates_args=(),".len() + names.join(", ").len() > self.width {
+            let lines: String = names.iter().map(|n| format!("{line}{inner}{n},\n")).collect();
+            return format!("{open}\n{lines}{line}{close}");
+        }
         let comma = if open == "(" && names.len() == 1 { "," } else { "" };
         format!("{open}{}{comma}{close}", names.join(", "))
     }
