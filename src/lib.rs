@@ -16,6 +16,7 @@ pub mod report;
 pub mod rewrite;
 pub mod rules;
 pub mod suppress;
+pub mod trace;
 
 pub mod cli;
 pub mod knowledge;

@@ -18,6 +18,8 @@ pub(super) enum Command {
     Check(Check),
     /// List kernels, launching functions and ops, with what each reads and writes
     Inventory(Inventory),
+    /// Tell which kernels of a profiler trace have no shapes, why, and where they are launched
+    Trace(Trace),
     /// Print a rule's page
     Explain(Explain),
     /// Print what is believed of a function of another library, and which file says so
@@ -159,6 +161,33 @@ pub(super) struct Inventory {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct Trace {
+    /// A trace of torch.profiler (.json, .json.gz), or a folder of ranks
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// A second trace: what gained or lost shapes since the first
+    #[arg(value_name = "AFTER", conflicts_with = "shapes")]
+    pub(super) after: Option<PathBuf>,
+    /// The project whose code launched: its functions, findings and fixes are shown (can be repeated)
+    #[arg(long, value_name = "DIR")]
+    pub(super) source: Vec<PathBuf>,
+    /// A trace of the run that captured the graphs: shapes of replayed kernels are taken from it
+    #[arg(long, value_name = "FILE")]
+    pub(super) capture: Option<PathBuf>,
+    /// Write each kernel event with its op, shapes, dtypes, strides and frame to this file
+    #[arg(long, value_name = "OUT.json")]
+    pub(super) shapes: Option<PathBuf>,
+    /// How it is printed
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub(super) output_format: TraceFormat,
+    /// How launchers would become ops
+    #[arg(long, value_name = "STYLE")]
+    pub(super) style: Option<String>,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct Explain {
     /// The rule; without one, all rules are listed
     #[arg(value_name = "RULE")]
@@ -217,6 +246,14 @@ pub(super) enum TableFormat {
     #[default]
     Text,
     Json,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum TraceFormat {
+    #[default]
+    Text,
+    Json,
+    Html,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

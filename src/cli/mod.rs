@@ -7,6 +7,7 @@ mod explain;
 mod inventory;
 mod pages;
 mod surroundings;
+mod trace;
 
 use crate::finding::Finding;
 use crate::pipeline::{Input, InputFile, Stage, Watch};
@@ -42,6 +43,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>, serve: fn() -> u8
     let result = match &cli.command {
         Command::Check(args) => check::run(args, &mut out),
         Command::Inventory(args) => inventory::run(args, &mut out),
+        Command::Trace(args) => trace::run(args, &mut out),
         Command::Explain(args) => explain::rule(args, &mut out),
         Command::Knowledge(args) => explain::knowledge(args, &mut out),
         Command::Config(args) => explain::config(args, &mut out),
