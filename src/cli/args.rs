@@ -166,7 +166,7 @@ pub(super) struct Trace {
     #[arg(value_name = "FILE")]
     pub(super) file: PathBuf,
     /// A second trace: what gained or lost shapes since the first
-    #[arg(value_name = "AFTER", conflicts_with = "shapes")]
+    #[arg(value_name = "AFTER", conflicts_with_all = ["shapes", "source"])]
     pub(super) after: Option<PathBuf>,
     /// The project whose code launched: its functions, findings and fixes are shown (can be repeated)
     #[arg(long, value_name = "DIR")]
@@ -246,6 +246,7 @@ pub(super) enum TableFormat {
     #[default]
     Text,
     Json,
+    Html,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

@@ -6,6 +6,7 @@ use crate::finding::{Finding, Safety};
 use crate::pipeline::{self, Checked};
 use crate::program::{Declared, Fake, Func, FunctionRef, Kernel, Op, Program};
 use crate::project::{Failure, Request};
+use crate::report::html;
 use crate::report::inventory::{FunctionRow, Inventory, KernelRow, OpRow};
 use crate::source::{FileId, Place};
 use std::collections::BTreeMap;
@@ -23,6 +24,10 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     match args.output_format {
         TableFormat::Text => out.write(&inventory.text()),
         TableFormat::Json => out.write(&(inventory.json() + "\n")),
+        TableFormat::Html => {
+            let page = super::inventory_page::page(&inventory, &checked, &run);
+            out.write(&html::render(&page));
+        }
     }
     run.finish(out);
     Ok(0)
@@ -57,7 +62,7 @@ fn rows(checked: &Checked, names: &[String], shown: impl Fn(FileId) -> bool) -> 
 }
 
 /// Findings that would register something, by the place that they are reported at.
-fn fixes_by_place(checked: &Checked) -> BTreeMap<Place, Vec<&Finding>> {
+pub(super) fn fixes_by_place(checked: &Checked) -> BTreeMap<Place, Vec<&Finding>> {
     let mut fixes: BTreeMap<Place, Vec<&Finding>> = BTreeMap::new();
     for finding in checked
         .findings

@@ -5,6 +5,7 @@ mod baseline;
 mod check;
 mod explain;
 mod inventory;
+mod inventory_page;
 mod pages;
 mod surroundings;
 mod trace;
@@ -169,14 +170,9 @@ impl Run {
         self.project.files.iter().filter(|file| file.shown).count()
     }
 
-    /// Whether to print colours: as asked, else on a terminal unless `NO_COLOR` is set.
+    /// Whether to print colours.
     fn colours(&self, asked: Color) -> bool {
-        let unwanted = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        match asked {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => std::io::stdout().is_terminal() && !unwanted(),
-        }
+        colours(asked)
     }
 
     fn finish(&self, out: &Output) {
@@ -197,6 +193,16 @@ impl Watch for Run {
             Stage::Rules => "rules",
             Stage::Fix => "fix",
         });
+    }
+}
+
+/// Whether to print colours: as asked, else on a terminal unless `NO_COLOR` is set.
+fn colours(asked: Color) -> bool {
+    let unwanted = || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    match asked {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => std::io::stdout().is_terminal() && !unwanted(),
     }
 }
 

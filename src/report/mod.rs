@@ -2,6 +2,7 @@
 
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod inventory;
 pub mod json;
 pub mod junit;

@@ -170,7 +170,9 @@ impl<'r> Forward<'r> {
             return None;
         }
         let end = lane.op_end(event);
-        let from = recording.backward.partition_point(|flow| (flow.lane, flow.start) < (backward.lane, event.start));
+        let from = recording
+            .backward
+            .partition_point(|flow| (flow.lane, flow.start) < (backward.lane, event.start));
         let arrows = recording.backward[from..]
             .iter()
             .take_while(|flow| flow.lane == backward.lane && flow.start <= end);

@@ -374,7 +374,9 @@ impl<'r> Coverage<'r> {
                     .and_then(|op| self.forward.of(op).err()),
             });
             group.sum.add(kernel.duration);
-            if launch.class != Class::Shaped && let Some(told) = self.told(index as u32) {
+            if launch.class != Class::Shaped
+                && let Some(told) = self.told(index as u32)
+            {
                 *group.origins.entry(told.origin).or_default() += 1;
             }
         }

@@ -59,7 +59,13 @@ mod tests {
         let frame = parse("/a (b)/c.py(12): f").unwrap();
         assert_eq!((frame.path, frame.line, frame.function), ("/a (b)/c.py", 12, "f"));
         assert_eq!(parse("t.py(1): <lambda>").unwrap().function, "<lambda>");
-        for other in ["<built-in function launch>", "nn.Module: Linear_0", "<string>(1): f", "a.py(x): f", ""] {
+        for other in [
+            "<built-in function launch>",
+            "nn.Module: Linear_0",
+            "<string>(1): f",
+            "a.py(x): f",
+            "",
+        ] {
             assert_eq!(parse(other), None, "{other}");
         }
     }

@@ -5,6 +5,7 @@
 
 mod backward;
 mod capture;
+pub mod compare;
 mod coverage;
 mod event;
 pub mod frames;
@@ -15,6 +16,8 @@ pub mod report;
 mod scan;
 pub mod shapes;
 mod sites;
+pub mod source;
+pub mod text;
 
 pub use capture::Capture;
 pub use coverage::{Class, Coverage, Origin};

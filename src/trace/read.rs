@@ -99,7 +99,10 @@ impl Window<'_> {
         let start = at.saturating_sub(30);
         let around = &self.bytes[start..self.filled.min(at + 30)];
         let around = String::from_utf8_lossy(around).replace(['\n', '\r', '\t'], " ");
-        Unreadable(format!("not valid JSON at byte {}: expected {expected}, near `{around}`", self.before + at as u64))
+        Unreadable(format!(
+            "not valid JSON at byte {}: expected {expected}, near `{around}`",
+            self.before + at as u64
+        ))
     }
 }
 
@@ -207,7 +210,11 @@ impl Reader<'_> {
     fn header(&mut self, key: String) -> Result<bool, Unreadable> {
         let Some(value) = self.step(|scan| {
             let raw = scan.value()?;
-            Ok(if raw.len() < MOST_HEADER { serde_json::from_slice(raw).ok() } else { None })
+            Ok(if raw.len() < MOST_HEADER {
+                serde_json::from_slice(raw).ok()
+            } else {
+                None
+            })
         })?
         else {
             return Ok(false);
@@ -262,7 +269,9 @@ impl Reader<'_> {
     /// Of a file that was cut off: the event that is whole, though nothing follows it.
     fn last_event(&mut self) {
         let mut scan = Scan::new(&self.window.bytes[..self.window.filled], self.window.at);
-        if scan.peek() == Ok(b'{') && let Ok(event) = Event::read(&mut scan) {
+        if scan.peek() == Ok(b'{')
+            && let Ok(event) = Event::read(&mut scan)
+        {
             self.window.at = scan.at;
             self.recording.take(&event);
         }

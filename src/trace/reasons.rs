@@ -18,7 +18,10 @@ const fn why(reason: &'static str, advice: &'static str) -> Why {
     }
 }
 
-const SHAPES_OFF: Why = why("shapes were not recorded: `record_shapes` was off", "record again with `record_shapes=True`");
+const SHAPES_OFF: Why = why(
+    "shapes were not recorded: `record_shapes` was off",
+    "record again with `record_shapes=True`",
+);
 const NO_TENSOR: Why = why("the op takes no tensor: its inputs are numbers, so no shape was lost", "");
 const NO_DIMENSION: Why = why("its tensors have no dimension (single numbers), so no shape was lost", "");
 const ENGINE: Why = why(
@@ -57,7 +60,10 @@ const STACKS_OFF: Why = why(
     "no op was running on the launching thread, and the trace has no Python frames to say who launched",
     "record again with `with_stack=True`, or give `--source DIR` to find the kernel by its name",
 );
-const NO_PYTHON: Why = why("no op and no Python frame was open on the thread that launched: compiled code launched it by itself", "");
+const NO_PYTHON: Why = why(
+    "no op and no Python frame was open on the thread that launched: compiled code launched it by itself",
+    "",
+);
 const REPLAY: Why = why(
     "a graph was replayed: its ops ran when it was captured, and a replay runs none",
     "profile the run that captures the graph (with its warm-up) and join it: `--capture FILE`",
@@ -68,7 +74,14 @@ const LOST: Why = why(
 );
 
 /// Kernels that inductor generates have these beginnings.
-const GENERATED: &[&str] = &["triton_poi_", "triton_red_", "triton_per_", "triton_tem_", "triton_for_", "triton_mm_"];
+const GENERATED: &[&str] = &[
+    "triton_poi_",
+    "triton_red_",
+    "triton_per_",
+    "triton_tem_",
+    "triton_for_",
+    "triton_mm_",
+];
 
 /// Frames that stand above a registered op's body.
 const REGISTERED: &[&str] = &["torch/_library/custom_ops.py", "torch/_ops.py"];

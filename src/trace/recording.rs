@@ -82,7 +82,13 @@ impl Lane {
     /// By start, the longer first: what encloses stands before what it encloses.
     fn sort(&mut self) {
         let long = std::mem::take(&mut self.long);
-        let length = |short: Short| if short.0 & LONG == 0 { i64::from(short.0) } else { long[(short.0 & !LONG) as usize] };
+        let length = |short: Short| {
+            if short.0 & LONG == 0 {
+                i64::from(short.0)
+            } else {
+                long[(short.0 & !LONG) as usize]
+            }
+        };
         let key = |op: &OpEvent| (op.start, std::cmp::Reverse(length(op.duration)));
         // Stable where everything is equal, so that the file's order decides.
         if !self.ops.is_sorted_by_key(key) {
@@ -283,7 +289,9 @@ impl Recording {
     }
 
     fn take_flow(&mut self, event: &Event) {
-        let (Some(start), id) = (thousandths(event.ts), self.id(event.id)) else { return };
+        let (Some(start), id) = (thousandths(event.ts), self.id(event.id)) else {
+            return;
+        };
         if id == NONE {
             return;
         }
@@ -292,7 +300,12 @@ impl Recording {
             start,
             id,
         };
-        if event.phase == b's' { &mut self.forward } else { &mut self.backward }.push(flow);
+        if event.phase == b's' {
+            &mut self.forward
+        } else {
+            &mut self.backward
+        }
+        .push(flow);
     }
 
     fn name(&mut self, event: &Event) -> Name {
@@ -375,7 +388,9 @@ impl Recording {
 
     /// An option of the profiler that the trace names.
     pub(super) fn option(&self, key: &str) -> bool {
-        self.header.get(key).is_some_and(|value| value.as_f64() == Some(1.0) || value.as_bool() == Some(true))
+        self.header
+            .get(key)
+            .is_some_and(|value| value.as_f64() == Some(1.0) || value.as_bool() == Some(true))
     }
 
     /// Whether shapes were recorded.
@@ -423,7 +438,8 @@ impl Names {
     /// The name of a frame, without the address of the object: thousands of objects have one method.
     fn frame(&mut self, raw: &[u8]) -> Name {
         const AT: &[u8] = b" at 0x";
-        if raw.first() == Some(&b'<') && raw.last() == Some(&b'>')
+        if raw.first() == Some(&b'<')
+            && raw.last() == Some(&b'>')
             && let Some(at) = memchr::memmem::rfind(raw, AT)
         {
             return self.add(&[&raw[..at], b">"].concat());

@@ -224,7 +224,11 @@ impl Report {
             with_stack: recording.has_frames(),
             vendor: vendor(recording),
             device: device(recording),
-            classes: Class::ALL.iter().zip(coverage.classes).map(|(class, sum)| (class.word(), sum.into())).collect(),
+            classes: Class::ALL
+                .iter()
+                .zip(coverage.classes)
+                .map(|(class, sum)| (class.word(), sum.into()))
+                .collect(),
         };
         for (class, sum) in &row.classes {
             self.classes.entry(class).or_default().join(*sum);
@@ -270,10 +274,18 @@ impl Report {
                 no_forward: group.missing.map(super::backward::Missing::words),
                 stack: stack.map(|name| coverage.recording.names.text(*name).to_string()).collect(),
             };
-            let rows = if group.class == Class::Shaped { &mut self.with_shapes } else { &mut self.without_shapes };
+            let rows = if group.class == Class::Shaped {
+                &mut self.with_shapes
+            } else {
+                &mut self.without_shapes
+            };
             let key = |row: &Row| (row.class, row.op.clone(), row.frame.clone(), row.kernel.clone());
             // Rows of an earlier rank.
-            match if self.files.len() > 1 { rows.iter_mut().find(|old| key(old) == key(&row)) } else { None } {
+            match if self.files.len() > 1 {
+                rows.iter_mut().find(|old| key(old) == key(&row))
+            } else {
+                None
+            } {
                 Some(old) => old.join(&row),
                 None => rows.push(row),
             }
@@ -319,7 +331,9 @@ impl Report {
         if recording.kernels.is_empty() {
             warn("no kernel events: recorded without a GPU, or without `ProfilerActivity.CUDA`".into());
         }
-        if let Some(capture) = &coverage.capture && capture.is_empty() {
+        if let Some(capture) = &coverage.capture
+            && capture.is_empty()
+        {
             warn("the capture's trace launches no kernel that could be joined".into());
         }
     }
@@ -347,7 +361,10 @@ impl Row {
 
     /// Frames that say who launched, innermost first.
     pub fn frames(&self) -> impl Iterator<Item = frames::Framed<'_>> {
-        self.stack.iter().filter_map(|name| frames::parse(name)).filter(|frame| !frames::is_passing(frame))
+        self.stack
+            .iter()
+            .filter_map(|name| frames::parse(name))
+            .filter(|frame| !frames::is_passing(frame))
     }
 }
 
@@ -373,8 +390,8 @@ fn event_rows(recording: &Recording) -> Vec<EventRow> {
     for lane in &recording.lanes {
         frames += lane.frames.len() as u64;
         for op in &lane.ops {
-            let engine_event = is_engine[op.name as usize]
-                .get_or_insert_with(|| recording.names.text(op.name).starts_with(super::backward::EVALUATE));
+            let engine_event =
+                is_engine[op.name as usize].get_or_insert_with(|| recording.names.text(op.name).starts_with(super::backward::EVALUATE));
             if *engine_event {
                 engine += 1;
             } else {
@@ -416,11 +433,6 @@ fn event_rows(recording: &Recording) -> Vec<EventRow> {
             0,
             "an event of the GPU: joined with its call by the correlation id",
         ),
-        row(
-            "gpu_memcpy, gpu_memset",
-            recording.copies.0,
-            0,
-            "no kernel: in no figure",
-        ),
+        row("gpu_memcpy, gpu_memset", recording.copies.0, 0, "no kernel: in no figure"),
     ]
 }

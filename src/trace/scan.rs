@@ -276,7 +276,18 @@ mod tests {
         }
         assert_eq!(Scan::new(good.as_bytes(), 0).value().unwrap().len(), good.len() - 1);
         for wrong in [
-            "[1 2]", "[1,]", "{\"a\" 1}", "{a: 1}", "{\"a\":1,}", "[}", "{\"a\":]", "[nope]", "[+1]", "[1:2]", "[--1]", "{1:2}",
+            "[1 2]",
+            "[1,]",
+            "{\"a\" 1}",
+            "{a: 1}",
+            "{\"a\":1,}",
+            "[}",
+            "{\"a\":]",
+            "[nope]",
+            "[+1]",
+            "[1:2]",
+            "[--1]",
+            "{1:2}",
         ] {
             let padded = format!("{wrong}   ");
             assert!(matches!(Scan::new(padded.as_bytes(), 0).value(), Err(Halt::Bad(..))), "{wrong}");

@@ -151,7 +151,12 @@ impl<'a> Around<'a> {
             ..NOWHERE
         };
         let is_shaped = |op: u32| recording.shapes.is_shaped(self.lane.ops[op as usize].shape);
-        let open = self.frames.iter().rev().take(MOST_FRAMES * 4).filter(|&&frame| !self.frame_ended(frame));
+        let open = self
+            .frames
+            .iter()
+            .rev()
+            .take(MOST_FRAMES * 4)
+            .filter(|&&frame| !self.frame_ended(frame));
         let names = open.take(MOST_FRAMES).map(|&frame| self.lane.frames[frame as usize].name);
         if op != NONE && is_shaped(op) {
             site.frame = user.first(&recording.names, names);

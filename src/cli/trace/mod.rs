@@ -1,21 +1,38 @@
 //! `opwright trace`: which kernels of a profiler trace have shapes, which have not, why, and where they are launched.
 
 mod open;
+pub(super) mod page;
+pub(super) mod sources;
 
 use super::Output;
 use super::args::{Trace as Args, TraceFormat};
 use crate::project::Failure;
-use crate::trace::{Capture, Coverage, Report, shapes};
+use crate::report::html;
+use crate::trace::{Capture, Coverage, Report, compare, shapes, text};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
-    let report = report(&args.file, args)?;
-    match args.output_format {
-        TraceFormat::Json => out.write(&(report.json() + "\n")),
-        TraceFormat::Text | TraceFormat::Html => out.write(&(report.json() + "\n")),
-    }
+    let mut report = report(&args.file, args)?;
+    let colours = super::colours(args.common.color);
+    let Some(after) = &args.after else {
+        if !args.source.is_empty() {
+            sources::fill(&mut report, &sources::check(args)?);
+        }
+        out.write(&match args.output_format {
+            TraceFormat::Text => text::render(&report, colours),
+            TraceFormat::Json => report.json() + "\n",
+            TraceFormat::Html => html::render(&page::of_report(&report)),
+        });
+        return Ok(0);
+    };
+    let comparison = compare::compare(&report, &self::report(after, args)?);
+    out.write(&match args.output_format {
+        TraceFormat::Text => text::compare(&comparison, colours),
+        TraceFormat::Json => comparison.json() + "\n",
+        TraceFormat::Html => html::render(&page::of_comparison(&comparison)),
+    });
     Ok(0)
 }
 
@@ -74,6 +91,9 @@ impl<'a> ShapesFile<'a> {
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        self.out.write_all(b"]\n").and_then(|()| self.out.flush()).map_err(|error| self.fail(error))
+        self.out
+            .write_all(b"]\n")
+            .and_then(|()| self.out.flush())
+            .map_err(|error| self.fail(error))
     }
 }
