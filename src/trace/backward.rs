@@ -53,6 +53,9 @@ impl Missing {
 /// Prefix of the autograd engine's own event around a backward node.
 pub(super) const EVALUATE: &str = "autograd::engine::evaluate_function: ";
 
+/// Arrows, and ops at an arrow's end, that are tried for one event.
+const MOST_TRIED: usize = 64;
+
 /// Forward events, ready to be looked up.
 pub(super) struct Forward<'r> {
     recording: &'r Recording,
@@ -151,10 +154,12 @@ impl<'r> Forward<'r> {
         for inside in [false, true] {
             let key = (lane, event.sequence, inside);
             let from = self.numbers.partition_point(|row| (row.0, row.1, row.2) < key);
-            let same = self.numbers[from..].iter().take_while(|row| (row.0, row.1, row.2) == key);
+            let to = self.numbers.partition_point(|row| (row.0, row.1, row.2) <= key);
             // In the order of their starts: the last that starts before the backward does.
-            let before = |op: u32| self.recording.lanes[lane as usize].ops[op as usize].start < event.start;
-            if let Some(row) = same.filter(|row| before(row.3)).last() {
+            let ops = &self.recording.lanes[lane as usize].ops;
+            let same = &self.numbers[from..to];
+            let before = same.partition_point(|row| ops[row.3 as usize].start < event.start);
+            if let Some(row) = same[..before].last() {
                 return Ok((OpRef { lane, op: row.3 }, Link::Sequence));
             }
         }
@@ -175,11 +180,12 @@ impl<'r> Forward<'r> {
             .partition_point(|flow| (flow.lane, flow.start) < (backward.lane, event.start));
         let arrows = recording.backward[from..]
             .iter()
-            .take_while(|flow| flow.lane == backward.lane && flow.start <= end);
+            .take_while(|flow| flow.lane == backward.lane && flow.start <= end)
+            .take(MOST_TRIED);
         for arrow in arrows {
             // The op at the arrow's end is the node itself or its child, and has its number.
             let at = lane.ops.partition_point(|op| op.start < arrow.start);
-            let mut there = lane.ops[at..].iter().take_while(|op| op.start == arrow.start);
+            let mut there = lane.ops[at..].iter().take_while(|op| op.start == arrow.start).take(MOST_TRIED);
             if there.any(|op| op.sequence == event.sequence && op.forward_thread == event.forward_thread) {
                 return self.tail(arrow);
             }

@@ -9,7 +9,7 @@ use super::sites::Sites;
 use rustc_hash::FxHashMap;
 
 /// The launches of a capture, in order.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Capture {
     steps: Vec<Step>,
     ops: Vec<(Box<str>, Shape)>,
@@ -18,7 +18,7 @@ pub struct Capture {
 }
 
 /// A launch of the capture.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Step {
     kernel: Box<str>,
     config: Box<str>,

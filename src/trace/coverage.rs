@@ -1,6 +1,6 @@
 //! Kernel time by class: each kernel to the call that launched it, the call to the ops around it.
 
-use super::backward::{Forward, Link, Missing, OpRef, is_backward};
+use super::backward::{EVALUATE, Forward, Link, Missing, OpRef, is_backward};
 use super::capture::Capture;
 use super::recording::{Call, Kernel, NONE, Name, Recording};
 use super::sites::{Site, Sites};
@@ -159,7 +159,8 @@ impl<'r> Coverage<'r> {
     pub fn new(recording: &'r Recording, capture: Option<Capture>) -> Self {
         let by_correlation = ByCorrelation(&recording.calls);
         let candidates = |kernel: &Kernel| kernel.correlation.map_or(0..0, |id| by_correlation.range(id));
-        let calls: FxHashSet<u32> = recording.kernels.iter().flat_map(candidates).collect();
+        let few = |calls: &std::ops::Range<u32>| calls.len() <= MOST_CALLS;
+        let calls: FxHashSet<u32> = recording.kernels.iter().map(candidates).filter(few).flatten().collect();
         let mut calls: Vec<u32> = calls.into_iter().collect();
         calls.sort_unstable();
         let mut coverage = Self {
@@ -192,6 +193,10 @@ impl<'r> Coverage<'r> {
             class: Class::Orphan,
             call: NONE,
         };
+        if candidates.len() > MOST_CALLS {
+            self.ambiguous += 1;
+            return lost;
+        }
         let Some(first) = candidates.next() else { return lost };
         let known = |call| Launch {
             class: self.class_of(call),
@@ -370,7 +375,7 @@ impl<'r> Coverage<'r> {
                 origins: BTreeMap::new(),
                 missing: self
                     .op_ref(*launch, site.op)
-                    .filter(|&op| is_backward(self.recording.op(op)))
+                    .filter(|&op| is_backward(self.recording.op(op)) || op_is_node(self.recording, op))
                     .and_then(|op| self.forward.of(op).err()),
             });
             group.sum.add(kernel.duration);
@@ -395,6 +400,14 @@ impl<'r> Coverage<'r> {
     }
 }
 
+/// Calls of one correlation id that are looked at.
+const MOST_CALLS: usize = 64;
+
+/// Whether an op is the engine's event around a backward node.
+fn op_is_node(recording: &Recording, op: OpRef) -> bool {
+    recording.names.text(recording.op(op).name).starts_with(EVALUATE)
+}
+
 /// Keeps what fits, unless nothing does.
 fn narrow(calls: &mut Vec<u32>, fits: impl Fn(u32) -> bool) {
     let fitting: Vec<u32> = calls.iter().copied().filter(|&call| fits(call)).collect();
@@ -414,7 +427,7 @@ struct ByCorrelation<'r>(&'r [Call]);
 impl ByCorrelation<'_> {
     fn range(&self, id: u64) -> std::ops::Range<u32> {
         let from = self.0.partition_point(|call| call.correlation < id);
-        let same = self.0[from..].iter().take_while(|call| call.correlation == id).count();
-        from as u32..(from + same) as u32
+        let to = self.0.partition_point(|call| call.correlation <= id);
+        from as u32..to as u32
     }
 }

@@ -3,7 +3,8 @@
 use super::event::Event;
 use super::recording::{Recording, Trouble};
 use super::scan::{Halt, Scan, Scanned, text};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
+use std::io::Read;
 
 /// The window, as long as no single value is longer.
 const WINDOW: usize = 1 << 18;

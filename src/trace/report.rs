@@ -251,6 +251,11 @@ impl Report {
                 *most = (*most).max(coverage.by_op.get(&op).copied().unwrap_or(0));
             }
         }
+        let key = |row: &Row| (row.class, row.op.clone(), row.frame.clone(), row.kernel.clone());
+        let mut earlier = BTreeMap::new();
+        for rows in [&self.with_shapes, &self.without_shapes] {
+            earlier.extend(rows.iter().enumerate().map(|(at, row)| (key(row), at)));
+        }
         for group in coverage.groups() {
             let op = coverage.text(group.op);
             let why = reasons::of(coverage, &group);
@@ -274,19 +279,14 @@ impl Report {
                 no_forward: group.missing.map(super::backward::Missing::words),
                 stack: stack.map(|name| coverage.recording.names.text(*name).to_string()).collect(),
             };
+            // Rows of an earlier rank.
             let rows = if group.class == Class::Shaped {
                 &mut self.with_shapes
             } else {
                 &mut self.without_shapes
             };
-            let key = |row: &Row| (row.class, row.op.clone(), row.frame.clone(), row.kernel.clone());
-            // Rows of an earlier rank.
-            match if self.files.len() > 1 {
-                rows.iter_mut().find(|old| key(old) == key(&row))
-            } else {
-                None
-            } {
-                Some(old) => old.join(&row),
+            match earlier.get(&key(&row)) {
+                Some(&at) => rows[at].join(&row),
                 None => rows.push(row),
             }
         }

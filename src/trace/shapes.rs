@@ -6,7 +6,8 @@ use super::reasons;
 use super::report::Micros;
 use serde::Serialize;
 use serde_json::Value;
-use std::io::{Result, Write};
+use std::io::Result;
+use std::io::Write;
 
 #[derive(Serialize)]
 struct KernelRow<'a> {
@@ -44,7 +45,7 @@ struct BackwardRow<'a> {
 
 /// Writes the events of one file as a JSON object, a line each.
 pub fn write(out: &mut dyn Write, file: &str, coverage: &Coverage) -> Result<()> {
-    write!(out, "{{\"version\": \"{}\", \"file\": ", env!("CARGO_PKG_VERSION"))?;
+    write!(out, "{{\"file\": ")?;
     serde_json::to_writer(&mut *out, file)?;
     write!(out, ",\n\"kernels\": [")?;
     let reasons = Reasons::of(coverage);

@@ -182,7 +182,7 @@ fn one_row(number: usize, row: &Row, report: &Report, told: &mut Vec<&'static st
         paint.bold(&shorten(&row.kernel, 90))
     );
     let mut line = |name: &str, text: &str| {
-        let _ = writeln!(out, "       {} {text}", paint.dim(&format!("{name:<9}")));
+        let _ = writeln!(out, "       {} {}", paint.dim(&format!("{name:<9}")), text);
     };
     if let Some(op) = &row.op {
         let outer = row.outer_op.as_ref().filter(|outer| *outer != op);
@@ -192,10 +192,10 @@ fn one_row(number: usize, row: &Row, report: &Report, told: &mut Vec<&'static st
         } else {
             String::new()
         };
-        line("op", &format!("{op}{outer}{sharing}"));
+        line("op", &clean(&format!("{op}{outer}{sharing}")));
     }
     if let Some(frame) = &row.frame {
-        line("frame", frame);
+        line("frame", &clean(frame));
     }
     if let Some(source) = &row.source {
         line(
@@ -336,7 +336,14 @@ fn changes(title: &str, code: &str, list: &[Change], paint: Paint) -> String {
             paint.bold(&shorten(&change.kernel, 90))
         );
         if let Some(op) = &change.op_after {
-            let _ = writeln!(out, "  {:>8}   {:>8}  {:>10}  {}", "", "", "", paint.dim(&format!("now in {op}")));
+            let _ = writeln!(
+                out,
+                "  {:>8}   {:>8}  {:>10}  {}",
+                "",
+                "",
+                "",
+                paint.dim(&clean(&format!("now in {op}")))
+            );
         }
     }
     if list.len() > MOST_ROWS * 2 {
@@ -386,9 +393,14 @@ pub fn count(n: u64) -> String {
     out
 }
 
+/// A text of the trace without what a terminal would obey.
+fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// The name of a kernel on one line: template arguments go first.
 pub fn shorten(name: &str, most: usize) -> String {
-    let flat = name.replace(['\n', '\r'], " ");
+    let flat = clean(name);
     if flat.chars().count() <= most {
         return flat;
     }

@@ -39,16 +39,33 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
 /// Reads the traces that a path names, one after the other: one is in memory at a time.
 fn report(path: &Path, args: &Args) -> Result<Report, Failure> {
     let mut report = Report::new();
+    let capture = capture(args)?;
     let mut shapes = args.shapes.as_deref().map(ShapesFile::create).transpose()?;
-    for file in open::traces(path)? {
+    let files = open::traces(path)?;
+    let mut failures = Vec::new();
+    for file in &files {
         let name = file.display().to_string();
-        let recording = open::read(&file)?;
-        let coverage = Coverage::new(&recording, capture(args)?);
+        let recording = match open::read(file) {
+            Ok(recording) => recording,
+            // Of a folder the other ranks are told, and what is missing.
+            Err(failure) if path.is_dir() => {
+                failures.push(failure.0);
+                continue;
+            }
+            Err(failure) => return Err(failure),
+        };
+        let coverage = Coverage::new(&recording, capture.clone());
         report.add(&name, &coverage);
         if let Some(shapes) = &mut shapes {
             shapes.add(&name, &coverage)?;
         }
     }
+    if failures.len() == files.len() {
+        return Err(Failure(failures.join("\nopwright: error: ")));
+    }
+    report
+        .warnings
+        .extend(failures.into_iter().map(|why| format!("{why}: the file is in no figure")));
     if let Some(shapes) = shapes {
         shapes.finish()?;
     }
