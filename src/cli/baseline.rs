@@ -8,7 +8,7 @@ use crate::report::plural;
 use crate::settings::Accepted;
 use crate::suppress;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::Path;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     let request = Request {
@@ -40,14 +40,14 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn write(path: &PathBuf, now: &BTreeMap<Accepted, u32>, out: &mut Output) -> Result<(), Failure> {
+fn write(path: &Path, now: &BTreeMap<Accepted, u32>, out: &mut Output) -> Result<(), Failure> {
     baseline::write(path, now)?;
     let count: u32 = now.values().sum();
     out.write(&format!("{} accepted in {}\n", plural(count as usize, "finding"), path.display()));
     Ok(())
 }
 
-fn prune(path: &PathBuf, now: &BTreeMap<Accepted, u32>, out: &mut Output) -> Result<(), Failure> {
+fn prune(path: &Path, now: &BTreeMap<Accepted, u32>, out: &mut Output) -> Result<(), Failure> {
     let before = baseline::read(path)?;
     let left = |(key, count): (&Accepted, &u32)| {
         let left = now.get(key).copied().unwrap_or(0).min(*count);

@@ -10,7 +10,7 @@ use crate::report::{self, Files, plural, text};
 use crate::source::{FileId, Source};
 use crate::suppress::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::sync::Arc;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
@@ -111,6 +111,7 @@ fn print(args: &Args, findings: &[Finding], ignored: &[Ignored], sources: &[Arc<
     let text = match (args.statistics, args.output_format) {
         (true, Format::Json) => report::json::statistics(findings) + "\n",
         (true, _) => text::statistics(findings),
+        (false, Format::Full) if colours && std::io::stdout().is_terminal() => text::linked(&text::full(findings, files, true), findings),
         (false, Format::Full) => text::full(findings, files, colours),
         (false, Format::Concise) => text::concise(findings, files),
         (false, Format::Json) => report::json::render(findings, files) + "\n",

@@ -27,6 +27,17 @@ pub fn full(findings: &[Finding], files: Files, colours: bool) -> String {
     String::from_utf8_lossy(out.as_slice()).into_owned()
 }
 
+/// The same text with each rule's page behind the words that name it, for terminals that show links.
+pub fn linked(text: &str, findings: &[Finding]) -> String {
+    let rules: std::collections::BTreeSet<&str> = findings.iter().map(|finding| finding.rule).collect();
+    let link = |text: String, rule: &&str| {
+        let words = format!("opwright explain {rule}\n");
+        let (words, url) = (words.as_str(), super::rule_url(rule));
+        text.replace(words, &format!("\x1b]8;;{url}\x1b\\{}\x1b]8;;\x1b\\\n", words.trim_end()))
+    };
+    rules.iter().fold(text.to_string(), link)
+}
+
 /// Findings, one line each: `file:line:column: level[rule] message`.
 pub fn concise(findings: &[Finding], files: Files) -> String {
     findings.iter().map(|finding| one_line(finding, files)).collect()
