@@ -1,6 +1,6 @@
 //! Traces: hostile, cut off and contradictory ones, and a second opinion on the totals.
 
-#![allow(clippy::unwrap_used)] // a panic is a failed test
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // a panic is a failed test; a skipped part is told
 
 use opwright::trace::{Capture, Coverage, Recording, Report, read, shapes};
 use serde_json::{Value, json};

@@ -361,7 +361,7 @@ pub fn percent(part: f64) -> String {
     let value = part * 100.0;
     if value > 0.0 && value < 0.005 {
         "<0.01 %".into()
-    } else if value < 100.0 && value >= 99.995 {
+    } else if (99.995..100.0).contains(&value) {
         ">99.99 %".into()
     } else {
         format!("{value:.2} %")
