@@ -345,7 +345,7 @@ impl Framework {
         for row in self.launcher.iter().filter(|l| l.call == name) {
             lines.push(format!("{name}: launches a kernel ({:?})", row.passes));
         }
-        for row in self.decorator.iter().filter(|d| matches(&d.name, name)) {
+        for row in self.decorator.iter().filter(|d| d.name == name) {
             lines.push(format!("{name}: decorator ({:?})", row.does));
         }
         for row in self.callees().filter(|c| matches(&c.name, name)) {
