@@ -39,16 +39,11 @@ fn ops_of(code: &str) -> Vec<String> {
 
 #[test]
 fn a_decorator_that_is_kept_in_a_name_registers_all_that_it_is_applied_to() {
-    let helper = "import torch\n\n\ndef make(lib):\n    def register(fn):\n        from torch.library import infer_schema\n\n        name = fn.__name__\n        lib.define(name + infer_schema(fn, mutates_args={}))\n        lib.impl(name, fn, \"CUDA\")\n        return fn\n\n    return register\n";
-    let lib = "import torch\n\nfrom .helper import make\n\nlib = torch.library.Library(\"acme\", \"FRAGMENT\")\nregister = make(lib)\n\n\n@register\ndef a(x: torch.Tensor) -> torch.Tensor:\n    return x + 1\n\n\n@register\ndef b(x: torch.Tensor) -> torch.Tensor:\n    return x + 2\n";
+    let helper = "import torch\n\n\ndef _register_custom_op(lib):\n    def register(fn):\n        from torch.library import infer_schema\n\n        name = fn.__name__\n        lib.define(name + infer_schema(fn, mutates_args={}))\n        lib.impl(name, fn, \"CUDA\")\n        return fn\n\n    return register\n";
+    let lib = "import torch\n\nfrom .utils import _register_custom_op\n\nlib = torch.library.Library(\"acme\", \"FRAGMENT\")\nregister = _register_custom_op(lib)\n\n\n@register\ndef _a(x: torch.Tensor) -> torch.Tensor:\n    return x + 1\n\n\n@register\ndef _b(x: torch.Tensor) -> torch.Tensor:\n    return x + 2\n";
     // In another module the same decorator is known by its name alone.
-    let more = "import torch\n\nfrom .lib import register\n\n\n@register\ndef c(x: torch.Tensor) -> torch.Tensor:\n    x.zero_()\n    return x + 3\n";
-    let files = [
-        ("p/__init__.py", ""),
-        ("p/helper.py", helper),
-        ("p/lib.py", lib),
-        ("p/more.py", more),
-    ];
+    let more = "import torch\n\nfrom .lib import register\n\n\n@register\ndef _c(x: torch.Tensor) -> torch.Tensor:\n    x.zero_()\n    return x + 3\n";
+    let files = [("torchao/__init__.py", ""), ("torchao/utils.py", helper), ("torchao/lib.py", lib), ("torchao/more.py", more)];
     assert_eq!(ops(&files), ["acme::a |  |  | ", "acme::b |  |  | ", "acme::c |  | x | "]);
 }
 

@@ -213,9 +213,15 @@ impl Run<'_, '_> {
         {
             return Abs::of(Root::Fresh(v, 0));
         }
-        let mut pointees = Abs::addresses(bound.iter().flatten().map(|p| &p.abs)).pointees;
+        // `x.data_ptr()` names no parameter: its schema takes nothing from memory.
+        let given = || bound.iter().flatten().chain(receiver).map(|p| &p.abs);
+        let mut pointees = Abs::addresses(given()).pointees;
         if last == "data_ptr" || last == "untyped_storage" {
-            pointees.extend(bound.iter().flatten().flat_map(|p| p.abs.aliases.iter().cloned()));
+            for alias in given().flat_map(|abs| &abs.aliases) {
+                if !pointees.iter().any(|p| p.root == alias.root) {
+                    pointees.push(alias.clone());
+                }
+            }
         }
         if last == "copy_" || last == "fill_" {
             let addresses = Abs {

@@ -31,17 +31,21 @@ pub(crate) fn ops(resolver: &Resolver<'_>, registry: &mut Registry) -> Vec<Op> {
     }
     // A call inside a registrar registers what its caller hands over: the caller's call is the op.
     let inside: FxHashSet<FunctionRef> = registry.registrars.iter().filter_map(|r| r.function).collect();
-    found.retain(|f| !within(resolver, f.at, &inside));
+    found.retain(|f| !within(resolver, registry, f.at, &inside));
     assemble(resolver, found)
 }
 
-pub(super) fn within(resolver: &Resolver<'_>, mut at: FunctionRef, functions: &FxHashSet<FunctionRef>) -> bool {
+pub(super) fn within(resolver: &Resolver<'_>, registry: &Registry, mut at: FunctionRef, functions: &FxHashSet<FunctionRef>) -> bool {
     loop {
         if functions.contains(&at) {
             return true;
         }
         if at.function == MODULE {
             return false;
+        }
+        // The body of what a framework file describes: the project is the framework.
+        if registry.is_registrar(&resolver.qualified(at)) {
+            return true;
         }
         at = resolver.parent(at);
     }
