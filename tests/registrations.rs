@@ -43,7 +43,12 @@ fn a_decorator_that_is_kept_in_a_name_registers_all_that_it_is_applied_to() {
     let lib = "import torch\n\nfrom .utils import _register_custom_op\n\nlib = torch.library.Library(\"acme\", \"FRAGMENT\")\nregister = _register_custom_op(lib)\n\n\n@register\ndef _a(x: torch.Tensor) -> torch.Tensor:\n    return x + 1\n\n\n@register\ndef _b(x: torch.Tensor) -> torch.Tensor:\n    return x + 2\n";
     // In another module the same decorator is known by its name alone.
     let more = "import torch\n\nfrom .lib import register\n\n\n@register\ndef _c(x: torch.Tensor) -> torch.Tensor:\n    x.zero_()\n    return x + 3\n";
-    let files = [("torchao/__init__.py", ""), ("torchao/utils.py", helper), ("torchao/lib.py", lib), ("torchao/more.py", more)];
+    let files = [
+        ("torchao/__init__.py", ""),
+        ("torchao/utils.py", helper),
+        ("torchao/lib.py", lib),
+        ("torchao/more.py", more),
+    ];
     assert_eq!(ops(&files), ["acme::a |  |  | ", "acme::b |  |  | ", "acme::c |  | x | "]);
 }
 
