@@ -384,6 +384,12 @@ fn link_options(settings: &Settings) -> link::Options {
         torch: settings.torch,
         hot: settings.hot.clone(),
         inference_only: settings.inference_only.clone(),
+        vendored: settings
+            .vendored
+            .iter()
+            .filter(|v| !v.contains(['/', '*', '?', '[']))
+            .cloned()
+            .collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::op_style::OpStyle;
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
 
@@ -27,6 +28,18 @@ pub struct Framework {
     pub decorator: Vec<Decorator>,
     /// Functions with known effects.
     pub call: Vec<Callee>,
+    /// Functions that only read their arguments; what they give is new, or no tensor. Names as in [`Callee::name`].
+    pub pure: Vec<String>,
+    /// Functions that only read their arguments and never give a tensor.
+    pub scalar: Vec<String>,
+    /// Functions that write nothing and may give back any of their arguments, alone or in a container.
+    pub passes_on: Vec<String>,
+    /// Functions that write nothing and may give back views of their arguments.
+    pub maybe_views: Vec<String>,
+    /// Calls that hand back the function that they get, perhaps wrapped; `top.**.last` stands for any path between.
+    pub keeps_function: Vec<String>,
+    /// Method names that write nothing, whatever the object is (`info` of a logger).
+    pub harmless_methods: Vec<String>,
     /// Decorators that make kernels of other dialects.
     pub kernel: Vec<KernelDecorator>,
     /// Op schemas that are defined outside Python: `ns::name(Tensor! out, …) -> ()`.
@@ -225,7 +238,7 @@ pub enum Decorates {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Decorator {
-    /// Qualified name.
+    /// Qualified name; `*` and `**` as in [`Callee::name`].
     pub name: String,
     /// What it does.
     pub does: Decorates,
@@ -237,18 +250,20 @@ pub struct Decorator {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Callee {
-    /// Qualified name; a last part of `*` matches every member.
+    /// Qualified name; a last part of `*` matches every member, `**` all that lies below at any depth.
     pub name: String,
     /// Parameter names in order, where positions matter.
     pub params: Vec<String>,
     /// Parameters that are written.
     pub writes: Vec<String>,
-    /// Parameters whose memory the result shares.
+    /// Parameters whose memory the result shares; `*` stands for all.
     pub view_of: Vec<String>,
-    /// Parameters whose memory the result may share.
+    /// Parameters whose memory the result may share; `*` stands for all.
     pub maybe_view_of: Vec<String>,
     /// Nothing is written and the result is new, or no tensor.
     pub pure: bool,
+    /// Nothing is written and the result is no tensor.
+    pub scalar: bool,
 }
 
 /// A decorator that makes a kernel.
@@ -284,11 +299,40 @@ impl Framework {
         prepend(&mut self.launcher, overlay.launcher);
         prepend(&mut self.decorator, overlay.decorator);
         prepend(&mut self.call, overlay.call);
+        prepend(&mut self.pure, overlay.pure);
+        prepend(&mut self.scalar, overlay.scalar);
+        prepend(&mut self.passes_on, overlay.passes_on);
+        prepend(&mut self.maybe_views, overlay.maybe_views);
+        prepend(&mut self.keeps_function, overlay.keeps_function);
+        prepend(&mut self.harmless_methods, overlay.harmless_methods);
         prepend(&mut self.kernel, overlay.kernel);
         prepend(&mut self.schemas, overlay.schemas);
         prepend(&mut self.inference_only, overlay.inference_only);
         prepend(&mut self.hot, overlay.hot);
         prepend(&mut self.cold, overlay.cold);
+    }
+
+    /// All functions with known effects: the rows, then the names that stand in lists.
+    pub fn callees(&self) -> impl Iterator<Item = Callee> + '_ {
+        let every = || vec!["*".to_owned()];
+        let named = |name: &String| Callee {
+            name: name.clone(),
+            ..Callee::default()
+        };
+        let pure = self.pure.iter().map(move |name| Callee { pure: true, ..named(name) });
+        let scalar = self.scalar.iter().map(move |name| Callee {
+            scalar: true,
+            ..named(name)
+        });
+        let passes_on = self.passes_on.iter().map(move |name| Callee {
+            view_of: every(),
+            ..named(name)
+        });
+        let views = self.maybe_views.iter().map(move |name| Callee {
+            maybe_view_of: every(),
+            ..named(name)
+        });
+        self.call.iter().cloned().chain(pure).chain(scalar).chain(passes_on).chain(views)
     }
 
     /// One line for each row about a qualified name.
@@ -304,7 +348,7 @@ impl Framework {
         for row in self.decorator.iter().filter(|d| d.name == name) {
             lines.push(format!("{name}: decorator ({:?})", row.does));
         }
-        for row in self.call.iter().filter(|c| matches(&c.name, name)) {
+        for row in self.callees().filter(|c| matches(&c.name, name)) {
             lines.push(row.describe(name));
         }
         for row in self.kernel.iter().filter(|k| k.name == name) {
@@ -323,7 +367,11 @@ impl Callee {
             [] => String::new(),
             params => format!(" {word} {}", params.join(", ")),
         };
-        let pure = if self.pure { " pure" } else { "" };
+        let pure = match (self.pure, self.scalar) {
+            (_, true) => " pure, gives no tensor",
+            (true, false) => " pure",
+            (false, false) => "",
+        };
         let parts = [
             part("writes", &self.writes),
             part("view of", &self.view_of),
@@ -333,10 +381,60 @@ impl Callee {
     }
 }
 
-/// A row's name covers a qualified name: equal, or its last part is `*` and the rest is equal.
+/// A row's name covers a qualified name: equal, or its last part is `*` and the rest is equal, or `**` and the rest begins it.
 pub fn matches(row: &str, name: &str) -> bool {
+    if let Some(prefix) = row.strip_suffix(".**") {
+        return name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.'));
+    }
     match row.strip_suffix(".*") {
         Some(prefix) => name.rsplit_once('.').is_some_and(|(parent, _)| parent == prefix),
         None => row == name,
+    }
+}
+
+/// Rows by name, for look-up: whole names before `*`, `*` before `**`, longer prefixes before shorter.
+#[derive(Clone, Debug)]
+pub struct ByName<T> {
+    whole: FxHashMap<Box<str>, T>,
+    members: FxHashMap<Box<str>, T>,
+    below: FxHashMap<Box<str>, T>,
+}
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self {
+            whole: FxHashMap::default(),
+            members: FxHashMap::default(),
+            below: FxHashMap::default(),
+        }
+    }
+}
+
+impl<T> ByName<T> {
+    /// Adds a row; of one name the first stays.
+    pub fn add(&mut self, name: &str, row: T) {
+        let (map, key) = match (name.strip_suffix(".**"), name.strip_suffix(".*")) {
+            (Some(prefix), _) => (&mut self.below, prefix),
+            (None, Some(prefix)) => (&mut self.members, prefix),
+            (None, None) => (&mut self.whole, name),
+        };
+        map.entry(key.into()).or_insert(row);
+    }
+
+    /// The row that covers a qualified name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        if let Some(row) = self.whole.get(name) {
+            return Some(row);
+        }
+        let (mut prefix, _) = name.rsplit_once('.')?;
+        if let Some(row) = self.members.get(prefix) {
+            return Some(row);
+        }
+        loop {
+            if let Some(row) = self.below.get(prefix) {
+                return Some(row);
+            }
+            (prefix, _) = prefix.rsplit_once('.')?;
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Facts about other people's APIs, read from the TOML files in `rules/`, which are part of the program.
 
+pub mod cpp_ops;
 pub mod error;
 pub mod frameworks;
 pub mod op_schema;
@@ -9,6 +10,7 @@ pub mod triton;
 
 pub use error::Error;
 use frameworks::Framework;
+use rustc_hash::FxHashSet;
 
 /// The framework files, as (stem, text), sorted by stem.
 const FRAMEWORKS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/frameworks.rs"));
@@ -25,6 +27,8 @@ pub struct Knowledge {
     pub triton: triton::Triton,
     /// Frameworks, sorted by name; `torch` itself is one (its registrars).
     pub frameworks: Vec<Framework>,
+    /// Calls that hand back the function that they get.
+    keeps_function: KeepsFunction,
 }
 
 impl Knowledge {
@@ -50,10 +54,28 @@ impl Knowledge {
         frameworks.sort_by(|a, b| a.name.cmp(&b.name));
         let torch = torch::Torch::read("rules/knowledge/torch.toml", TORCH)?;
         Ok(Self {
+            keeps_function: KeepsFunction::new(&frameworks),
             torch,
             triton: triton::Triton::read("rules/knowledge/triton.toml", TRITON)?,
             frameworks,
         })
+    }
+
+    /// Adds ops that the project's own C++ sources define.
+    pub fn add_native(&mut self, schemas: Vec<String>) {
+        if !schemas.is_empty() {
+            self.frameworks.push(Framework {
+                name: "native".into(),
+                file: "the project's C++ sources".into(),
+                schemas,
+                ..Framework::default()
+            });
+        }
+    }
+
+    /// Whether a call hands back the function that it gets, perhaps wrapped (`torch.compile(f)`).
+    pub fn keeps_function(&self, call: &str) -> bool {
+        self.keeps_function.holds(call)
     }
 
     /// A framework by the stem of its file.
@@ -82,6 +104,34 @@ impl Knowledge {
             );
         }
         (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+/// Names of calls: whole, or `top.**.last` for any path between.
+#[derive(Debug, Default)]
+struct KeepsFunction {
+    whole: FxHashSet<Box<str>>,
+    between: Vec<(Box<str>, Box<str>)>,
+}
+
+impl KeepsFunction {
+    fn new(frameworks: &[Framework]) -> Self {
+        let mut names = Self::default();
+        for name in frameworks.iter().flat_map(|f| &f.keeps_function) {
+            match name.split_once(".**.") {
+                Some((top, last)) => names.between.push((top.into(), last.into())),
+                None => {
+                    names.whole.insert(name.as_str().into());
+                }
+            }
+        }
+        names
+    }
+
+    fn holds(&self, name: &str) -> bool {
+        let ends = || name.split_once('.').zip(name.rsplit_once('.'));
+        self.whole.contains(name)
+            || ends().is_some_and(|((top, _), (_, last))| self.between.iter().any(|(t, l)| **t == *top && **l == *last))
     }
 }
 

@@ -161,7 +161,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
     func.unresolved.retain(|(p, _)| !func.mutates.iter().any(|w| w.param == *p));
     func.unresolved.sort();
     func.unresolved.dedup_by_key(|(p, _)| *p);
-    let mut numbers: Vec<Root> = Vec::new();
+    let mut numbers: Vec<Vec<Root>> = Vec::new();
     let mut alias_of: FxHashSet<u16> = FxHashSet::default();
     let cloned: Vec<ValueId> = summary.returns.iter().filter_map(|r| clone_of(resolver, f, r.value?)).collect();
     for r in &summary.returns {
@@ -256,9 +256,19 @@ fn returns_memory_twice(host: &Host<'_>, f: FunctionRef, value: Option<ValueId>,
     (1..roots.len()).any(|i| roots[..i].contains(&roots[i]))
 }
 
-fn shape_of(host: &Host<'_>, f: FunctionRef, value: Option<ValueId>, abs: &Abs, when: &Condition, numbers: &mut Vec<Root>) -> ReturnShape {
+fn shape_of(
+    host: &Host<'_>,
+    f: FunctionRef,
+    value: Option<ValueId>,
+    abs: &Abs,
+    when: &Condition,
+    numbers: &mut Vec<Vec<Root>>,
+) -> ReturnShape {
     if abs.none || value.is_none() {
         return ReturnShape::None;
+    }
+    if abs.mixed {
+        return ReturnShape::Unknown;
     }
     let body = host.resolver.body(f);
     if let Some(parts) = &abs.parts {
@@ -273,15 +283,17 @@ fn shape_of(host: &Host<'_>, f: FunctionRef, value: Option<ValueId>, abs: &Abs, 
     }
 }
 
-fn returned(host: &Host<'_>, f: FunctionRef, abs: &Abs, when: &Condition, numbers: &mut Vec<Root>) -> Returned {
+fn returned(host: &Host<'_>, f: FunctionRef, abs: &Abs, when: &Condition, numbers: &mut Vec<Vec<Root>>) -> Returned {
     let live: Vec<_> = abs.aliases.iter().filter(|a| !contradicts(&[&a.when, when])).collect();
     if abs.none {
         return Returned::None;
     }
-    if abs.parts.is_some() {
+    if abs.parts.is_some() || abs.mixed {
         return Returned::Unknown;
     }
-    let Some(first) = live.first() else { return Returned::Scalar };
+    if live.is_empty() {
+        return Returned::Scalar;
+    }
     if live.iter().any(|a| !a.known) {
         return Returned::Unknown;
     }
@@ -311,10 +323,14 @@ fn returned(host: &Host<'_>, f: FunctionRef, abs: &Abs, when: &Condition, number
     }) {
         return Returned::State(state);
     }
-    let number = numbers.iter().position(|r| *r == first.root).unwrap_or_else(|| {
-        numbers.push(first.root.clone());
+    // One of several pieces of memory: with whatever else one of them is, it may share.
+    let fresh: Vec<&Root> = live.iter().map(|a| &a.root).collect();
+    let known = numbers.iter().position(|group| group.iter().any(|r| fresh.contains(&r)));
+    let number = known.unwrap_or_else(|| {
+        numbers.push(Vec::new());
         numbers.len() - 1
     });
+    numbers[number].extend(fresh.into_iter().cloned());
     Returned::Fresh(number as u32)
 }
 

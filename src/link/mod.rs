@@ -28,12 +28,14 @@ pub struct Options {
     pub hot: Vec<String>,
     /// Dotted prefixes of modules, classes or functions that always run without grad; `*` as a part matches any one part.
     pub inference_only: Vec<String>,
+    /// Names of folders that hold copies of other projects.
+    pub vendored: Vec<String>,
 }
 
 /// Links the project. `files` are sorted by path.
 pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -> Program {
-    let modules = modules::Modules::new(&files);
-    let resolver = Resolver::new(&files, &modules);
+    let modules = modules::Modules::new(&files, &options.vendored);
+    let resolver = Resolver::new(&files, &modules, knowledge);
     let found = kernels::kernels(&resolver, knowledge);
     let effects: FxHashMap<_, _> = found.iter().map(|(k, e)| (k.function, e.clone())).collect();
     let ids: FxHashMap<_, _> = found

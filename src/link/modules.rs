@@ -14,6 +14,8 @@ pub(crate) struct Modules {
     packages: FxHashSet<String>,
     /// Copies of other projects by the names that these have at home: `triton_kernels.topk` of `a.third_party.triton_kernels.topk`.
     vendored: FxHashMap<String, FileId>,
+    /// Names of folders that hold copies of other projects.
+    folders: Vec<String>,
 }
 
 /// What a dotted module name is.
@@ -29,16 +31,20 @@ pub(crate) enum Found {
 
 impl Modules {
     /// Indexes the files. A name that two files share goes to the first; stub files (`.pyi`) yield to code.
-    pub(crate) fn new(files: &[ProgramFile]) -> Self {
-        let mut modules = Self::default();
+    pub(crate) fn new(files: &[ProgramFile], vendored: &[String]) -> Self {
+        let mut modules = Self {
+            folders: vendored.to_vec(),
+            ..Self::default()
+        };
         for stubs in [false, true] {
             for (i, file) in files.iter().enumerate() {
                 if file.source.path.ends_with(".pyi") != stubs || file.module.is_empty() {
                     continue;
                 }
                 modules.by_name.entry(file.module.clone()).or_insert(FileId(i as u32));
-                if let Some(own) = vendored_name(file) {
-                    modules.vendored.entry(own.to_owned()).or_insert(FileId(i as u32));
+                if let Some((_, own)) = modules.vendored(file) {
+                    let own = own.to_owned();
+                    modules.vendored.entry(own).or_insert(FileId(i as u32));
                 }
                 let mut name = file.module.as_str();
                 while let Some((parent, _)) = name.rsplit_once('.') {
@@ -66,26 +72,27 @@ impl Modules {
         }
     }
 
+    /// The folder of a vendored module (dotted), and the name that the module has at home.
+    pub(crate) fn vendored<'f>(&self, file: &'f ProgramFile) -> Option<(&'f str, &'f str)> {
+        if !file.vendored {
+            return None;
+        }
+        let mut end = 0;
+        let mut found = None;
+        for part in file.module.split('.') {
+            end += part.len();
+            if self.folders.iter().any(|folder| folder == part) {
+                found = file.module.get(end + 1..).map(|home| (&file.module[..end], home));
+            }
+            end += 1;
+        }
+        found
+    }
+
     /// All names, sorted.
     pub(crate) fn sorted(&self) -> BTreeMap<String, FileId> {
         self.by_name.iter().map(|(name, &file)| (name.clone(), file)).collect()
     }
-}
-
-/// The name that a module of a vendored project has at home.
-fn vendored_name(file: &ProgramFile) -> Option<&str> {
-    if !file.vendored {
-        return None;
-    }
-    let mut at = 0;
-    let mut home = None;
-    for part in file.module.split('.') {
-        at += part.len() + 1;
-        if matches!(part, "third_party" | "3rdparty" | "vendor" | "vendored" | "_vendor") {
-            home = file.module.get(at..);
-        }
-    }
-    home
 }
 
 /// The absolute dotted name that an import speaks of, given the module that holds it. `None`: it leaves the top package.

@@ -16,10 +16,11 @@ use super::host::Host;
 use super::resolve::{Resolver, ValueRef};
 use crate::facts::{ArgKind, Call, Facts, ValueId};
 use crate::knowledge::Knowledge;
-use crate::knowledge::frameworks::{Argument, Callee, Decorates, Launcher, Register};
+use crate::knowledge::frameworks::{Argument, ByName, Callee, Decorates, Launcher, Register};
+use crate::knowledge::op_schema::OpSchema;
 use crate::program::{FunctionRef, Op};
 use crate::source::Place;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::RwLock;
 
 /// Registrars, launchers, decorators and op implementations by name.
@@ -28,8 +29,9 @@ pub(crate) struct Registry {
     pub(crate) registrars: Vec<Registrar>,
     by_key: FxHashMap<String, Vec<usize>>,
     launchers: Vec<Launcher>,
-    decorators: FxHashMap<String, Decorates>,
-    callees: FxHashMap<String, Callee>,
+    decorators: ByName<Decorates>,
+    callees: ByName<Callee>,
+    harmless: FxHashSet<Box<str>>,
     targets: FxHashMap<String, Target>,
     decorations: RwLock<FxHashMap<FunctionRef, Decorates>>,
     /// Functions that implement an op, with its index.
@@ -102,14 +104,18 @@ impl Registry {
             }
             registry.launchers.extend(framework.launcher.iter().cloned());
             for decorator in &framework.decorator {
-                registry.decorators.insert(decorator.name.clone(), decorator.does);
-                if !decorator.name.starts_with("torch.") {
-                    registry.decorators.entry(short_key(&decorator.name)).or_insert(decorator.does);
+                registry.decorators.add(&decorator.name, decorator.does);
+                if !decorator.name.starts_with("torch.") && !decorator.name.ends_with('*') {
+                    registry.decorators.add(&short_key(&decorator.name), decorator.does);
                 }
             }
-            for callee in &framework.call {
-                registry.callees.insert(callee.name.clone(), callee.clone());
+            for callee in framework.callees() {
+                let name = callee.name.clone();
+                registry.callees.add(&name, callee);
             }
+            registry
+                .harmless
+                .extend(framework.harmless_methods.iter().map(|name| name.as_str().into()));
         }
         registry
     }
@@ -172,18 +178,13 @@ impl Registry {
     }
 
     /// What a framework file says of a callee.
-    pub(crate) fn callee<'s>(&'s self, _knowledge: &'s Knowledge, name: &str) -> Option<&'s Callee> {
-        if let Some(row) = self.callees.get(name) {
-            return Some(row);
-        }
-        let mut prefix = name;
-        while let Some((parent, _)) = prefix.rsplit_once('.') {
-            if let Some(row) = self.callees.get(&format!("{parent}.*")) {
-                return Some(row);
-            }
-            prefix = parent;
-        }
-        None
+    pub(crate) fn callee(&self, name: &str) -> Option<&Callee> {
+        self.callees.get(name)
+    }
+
+    /// Whether methods of this name write nothing, whatever the object is.
+    pub(crate) fn is_harmless(&self, method: &str) -> bool {
+        self.harmless.contains(method)
     }
 
     /// What the decorators above a function do to its calls.
@@ -203,15 +204,22 @@ impl Registry {
 
     /// What `torch.ops.namespace.name` runs.
     pub(crate) fn target(&self, namespace: &str, name: &str) -> Option<&Target> {
-        self.targets.get(&format!("{namespace}::{name}"))
+        // An op of the project's own sources whose namespace the build gives.
+        let anywhere = || self.targets.get(&format!("*::{name}"));
+        self.targets.get(&format!("{namespace}::{name}")).or_else(anywhere)
     }
 
     /// Makes ops callable by name.
     pub(crate) fn learn_ops(&mut self, knowledge: &Knowledge, ops: &[Op]) {
         for framework in &knowledge.frameworks {
             for schema in &framework.schemas {
-                if let Some((name, row)) = schema_row(schema) {
-                    self.targets.insert(name, Target::Schema(row));
+                let (anywhere, text) = match schema.strip_prefix("*::") {
+                    Some(text) => ("*::", text),
+                    None => ("", schema.as_str()),
+                };
+                if let Ok(schema) = OpSchema::parse(text) {
+                    let name = format!("{anywhere}{}", schema.qualified());
+                    self.targets.insert(name, Target::Schema(effects_of(&schema)));
                 }
             }
         }
@@ -225,73 +233,30 @@ impl Registry {
                     self.targets.insert(op.name.clone(), Target::Implementation(f));
                 }
             } else if let (true, Some(schema)) = (op.name_known, &op.schema)
-                && let Some((_, row)) = schema_row(&format!("{}{}", op.name, schema.find('(').map_or("", |at| &schema[at..])))
+                && let Ok(parsed) = OpSchema::parse(schema)
             {
-                self.targets.entry(op.name.clone()).or_insert(Target::Schema(row));
+                self.targets.entry(op.name.clone()).or_insert(Target::Schema(effects_of(&parsed)));
             }
         }
     }
 }
 
-/// What an op schema says of effects: `ns::name(Tensor(a!) out, Tensor x) -> Tensor(a!)`.
-pub(super) fn schema_row(schema: &str) -> Option<(String, Callee)> {
-    let open = schema.find('(')?;
-    let name = schema[..open].trim().to_owned();
-    let (args, returns) = split_schema(&schema[open..])?;
-    let mut row = Callee {
-        name: name.clone(),
+/// What an op schema says of effects.
+pub(super) fn effects_of(schema: &OpSchema) -> Callee {
+    let params: Vec<String> = schema.params.iter().map(|p| p.name.clone()).collect();
+    let named = |indices: Vec<u16>| -> Vec<String> { indices.into_iter().map(|i| params[i as usize].clone()).collect() };
+    let writes = named(schema.writes().collect());
+    let mut shared: Vec<u16> = schema.returns.iter().flat_map(|r| schema.sources(r)).collect();
+    shared.sort_unstable();
+    shared.dedup();
+    Callee {
+        name: schema.qualified(),
+        pure: writes.is_empty(),
+        view_of: named(shared),
+        writes,
+        params,
         ..Callee::default()
-    };
-    let mut sets: Vec<(String, String)> = Vec::new();
-    for arg in args.iter().filter(|a| !a.is_empty() && *a != "*") {
-        let plain = arg.split('=').next().unwrap_or(arg).trim();
-        let (ty, param) = plain.rsplit_once(' ')?;
-        row.params.push(param.to_owned());
-        if ty.contains('!') {
-            row.writes.push(param.to_owned());
-        }
-        if let Some(set) = alias_set(ty) {
-            sets.push((set, param.to_owned()));
-        }
     }
-    if let Some(set) = alias_set(&returns) {
-        row.view_of.extend(sets.into_iter().filter(|(s, _)| *s == set).map(|(_, p)| p));
-    }
-    row.pure = row.writes.is_empty();
-    Some((name, row))
-}
-
-fn alias_set(ty: &str) -> Option<String> {
-    let at = ty.find("Tensor(")? + "Tensor(".len();
-    let set: String = ty[at..].chars().take_while(char::is_ascii_alphanumeric).collect();
-    (!set.is_empty()).then_some(set)
-}
-
-/// Arguments (at top-level commas) and the returns of `(…) -> …`.
-fn split_schema(text: &str) -> Option<(Vec<String>, String)> {
-    let mut depth = 0;
-    let mut args = Vec::new();
-    let mut current = String::new();
-    for (i, c) in text.char_indices() {
-        match c {
-            '(' | '[' if depth > 0 => {
-                depth += 1;
-                current.push(c);
-            }
-            '(' => depth = 1,
-            ')' | ']' if depth > 1 => {
-                depth -= 1;
-                current.push(c);
-            }
-            ')' => {
-                args.push(current.trim().to_owned());
-                return Some((args, text[i + 1..].trim_start_matches([' ', '-', '>']).to_owned()));
-            }
-            ',' if depth == 1 => args.push(std::mem::take(&mut current).trim().to_owned()),
-            _ => current.push(c),
-        }
-    }
-    None
 }
 
 /// The parameter of a function that a value is, as it came in (through annotations and `x or default`).

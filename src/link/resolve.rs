@@ -11,6 +11,7 @@ mod texts;
 
 use super::modules::Modules;
 use crate::facts::{Body, ClassId, Facts, Function, Name, Op, ValueId};
+use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, ProgramFile};
 use crate::source::FileId;
 use rustc_hash::FxHashMap;
@@ -74,20 +75,25 @@ type Memo<K, V> = RwLock<FxHashMap<K, Arc<V>>>;
 pub(crate) struct Resolver<'a> {
     pub(crate) files: &'a [ProgramFile],
     pub(crate) modules: &'a Modules,
+    knowledge: &'a Knowledge,
     /// Name tables by text, made for a file when it is first asked.
     names: Vec<OnceLock<FxHashMap<&'a str, Name>>>,
+    /// What functions assign to globals, by file.
+    filled_in: Vec<OnceLock<FxHashMap<Name, Vec<ValueRef>>>>,
     exports: Memo<(FileId, Arc<str>), Entities>,
     attributes: Memo<ClassRef, Attributes>,
 }
 
 impl<'a> Resolver<'a> {
     /// A resolver over linked modules.
-    pub(crate) fn new(files: &'a [ProgramFile], modules: &'a Modules) -> Self {
+    pub(crate) fn new(files: &'a [ProgramFile], modules: &'a Modules, knowledge: &'a Knowledge) -> Self {
         let names = files.iter().map(|_| OnceLock::new()).collect();
         Self {
             files,
             modules,
+            knowledge,
             names,
+            filled_in: files.iter().map(|_| OnceLock::new()).collect(),
             exports: RwLock::default(),
             attributes: RwLock::default(),
         }

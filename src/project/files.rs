@@ -1,6 +1,7 @@
 //! Which files a project has, and their text.
 
 use super::decode::{Encoding, decode};
+use super::native::is_source;
 use super::root::slashes;
 use super::{Failure, File};
 use crate::settings::Settings;
@@ -72,18 +73,28 @@ pub(super) fn globs(key: &str, patterns: &[String]) -> Result<GlobSet, Failure> 
 pub type Found = BTreeMap<String, (PathBuf, bool)>;
 
 /// Finds the project's files: everything under the root that is not ignored, and everything that was named.
-pub fn find(root: &Path, named: &[PathBuf], globs: &Globs, force_exclude: bool) -> (Found, Vec<String>) {
+/// The second part of the answer: C++ and CUDA sources under the root; the third: remarks for the user.
+pub fn find(root: &Path, named: &[PathBuf], globs: &Globs, force_exclude: bool) -> (Found, Vec<PathBuf>, Vec<String>) {
     let mut found = Found::new();
+    let mut native = Vec::new();
     let mut remarks = Vec::new();
     let shown = |path: &Path| named.iter().any(|named| path.starts_with(named));
     walk(root, root, globs, &mut |path| {
-        insert(&mut found, root, path, shown(path));
+        if is_python(path) {
+            insert(&mut found, root, path, shown(path));
+        } else if !globs.vendored(&relative(root, path)) {
+            native.push(path.to_path_buf());
+        }
     });
     for path in named {
         if path.is_dir() {
             let before = found.len();
             if path != root && !found.values().any(|(file, _)| file.starts_with(path)) {
-                walk(root, path, globs, &mut |path| insert(&mut found, root, path, true));
+                walk(root, path, globs, &mut |path| {
+                    if is_python(path) {
+                        insert(&mut found, root, path, true);
+                    }
+                });
             }
             if found.len() == before && !found.values().any(|(_, shown)| *shown) {
                 remarks.push(format!("no Python files in {}", path.display()));
@@ -92,7 +103,7 @@ pub fn find(root: &Path, named: &[PathBuf], globs: &Globs, force_exclude: bool) 
             insert(&mut found, root, path, true);
         }
     }
-    (found, remarks)
+    (found, native, remarks)
 }
 
 /// Adds the files of the project that are not on disk yet.
@@ -141,7 +152,7 @@ fn walk(root: &Path, start: &Path, globs: &Globs, each: &mut dyn FnMut(&Path)) {
         !left_out
     });
     for entry in builder.build().flatten() {
-        if entry.file_type().is_some_and(|kind| kind.is_file()) && is_python(entry.path()) {
+        if entry.file_type().is_some_and(|kind| kind.is_file()) && (is_python(entry.path()) || is_source(entry.path())) {
             each(entry.path());
         }
     }

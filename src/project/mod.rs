@@ -6,6 +6,7 @@ pub mod config;
 pub mod decode;
 pub mod files;
 pub mod modules;
+pub mod native;
 pub mod requirement;
 pub mod root;
 pub mod write;
@@ -115,14 +116,15 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     let named = root::named_paths(request, cwd)?;
     let root = root::find(request.root.as_deref(), &named, cwd)?;
     let configured = config::read(&root)?;
-    let knowledge = load_knowledge(&configured, &root)?;
+    let mut knowledge = load_knowledge(&configured, &root)?;
     let (mut settings, origins) = configured.resolve(request, &root, &knowledge, rules)?;
     let globs = files::Globs::new(&settings, &configured.exclude())?;
     let stdin = request
         .stdin
         .as_ref()
         .map(|(path, bytes)| (root::clean(&cwd.join(path)), bytes.as_slice()));
-    let (mut found, remarks) = files::find(&root, &named, &globs, request.force_exclude);
+    let (mut found, native, remarks) = files::find(&root, &named, &globs, request.force_exclude);
+    knowledge.add_native(native::schemas(native));
     files::add_new(&mut found, &root, &named, &globs, request.buffers.keys());
     let mut files = files::read_all(found, stdin, &request.buffers);
     let source_roots = modules::name(&mut files, &root, &settings.source_roots);

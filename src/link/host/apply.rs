@@ -196,6 +196,7 @@ impl Run<'_, '_> {
     pub(super) fn translate_abs(&mut self, v: ValueId, f: FunctionRef, bound: &Bound, abs: &Abs) -> Abs {
         let mut out = Abs {
             none: abs.none,
+            mixed: abs.mixed,
             ..Abs::default()
         };
         let mut whens = Vec::new();

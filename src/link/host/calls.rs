@@ -201,7 +201,7 @@ impl Run<'_, '_> {
                 }
             }
         }
-        if let Some(row) = host.registry.callee(host.knowledge, &qualified) {
+        if let Some(row) = host.registry.callee(&qualified) {
             return self.call_row(v, row, receiver.as_ref(), args);
         }
         let mut args = args.clone();

@@ -17,7 +17,9 @@ impl Run<'_, '_> {
             keys.sort();
         }
         let slot = self.heap.entry((root, key)).or_default();
-        let next = slot.clone().join(&value.anywhere());
+        let mut next = slot.clone().join(&value.anywhere());
+        // Items are not taken apart: what one of them is says nothing of the others.
+        next.mixed = false;
         if next != *slot {
             *slot = next;
             self.changed = true;

@@ -41,7 +41,7 @@ impl Run<'_, '_> {
             }
             return Abs::default();
         }
-        if is_logging(name) {
+        if self.host.registry.is_harmless(name) {
             return Abs::default();
         }
         if let Op::Param(i) = self.body.op(object)
@@ -205,74 +205,22 @@ impl Run<'_, '_> {
                     Abs::of(Root::Fresh(v, 0)).join(&self.everything(args))
                 }
             }
-            "setattr" | "exec" | "eval" | "globals" | "locals" | "vars" | "super" | "property" | "object" | "slice" => Abs::default(),
-            // The other builtins read their arguments and give numbers, texts or nothing.
-            _ if is_builtin(name) => Abs::default(),
+            // `type(name, bases, attributes)` makes a class that holds them.
+            "type" if args.positional.len() == 3 => self.everything(args),
+            "type" => Abs::default(),
+            "setattr" => {
+                if let [object, key, value] = args.positional.as_slice() {
+                    let key = match key.value.map(|k| self.body.op(k)) {
+                        Some(Op::Const(Const::Str(name))) => Key::Name(self.text(name).into()),
+                        _ => Key::Any,
+                    };
+                    for alias in &object.abs.aliases {
+                        self.store(alias.root.clone(), key.clone(), value.abs.clone());
+                    }
+                }
+                Abs::default()
+            }
             _ => self.unknown_call(v, None, args, "its definition is not in view"),
         }
     }
-}
-
-pub(super) fn is_logging(name: &str) -> bool {
-    matches!(
-        name,
-        "info"
-            | "debug"
-            | "warning"
-            | "error"
-            | "critical"
-            | "exception"
-            | "log"
-            | "warning_once"
-            | "info_once"
-            | "debug_once"
-            | "error_once"
-    )
-}
-
-pub(super) fn is_builtin(name: &str) -> bool {
-    matches!(
-        name,
-        "len"
-            | "int"
-            | "float"
-            | "bool"
-            | "str"
-            | "bytes"
-            | "complex"
-            | "range"
-            | "print"
-            | "isinstance"
-            | "issubclass"
-            | "hasattr"
-            | "type"
-            | "id"
-            | "any"
-            | "all"
-            | "repr"
-            | "format"
-            | "hash"
-            | "callable"
-            | "dir"
-            | "open"
-            | "input"
-            | "ord"
-            | "chr"
-            | "hex"
-            | "bin"
-            | "oct"
-            | "memoryview"
-            | "bytearray"
-            | "delattr"
-            | "staticmethod"
-            | "classmethod"
-            | "breakpoint"
-            | "__import__"
-            | "ascii"
-            | "compile"
-            | "help"
-    ) || name.ends_with("Error")
-        || name.ends_with("Exception")
-        || name.ends_with("Warning")
-        || matches!(name, "NotImplemented" | "StopIteration" | "KeyboardInterrupt" | "SystemExit")
 }

@@ -116,7 +116,13 @@ impl Run<'_, '_> {
             }
             return out;
         }
-        if is_tensorless(args) {
+        let callee = match self.body.op(v) {
+            Op::Call(call) => self.body.call(call).callee,
+            _ => v,
+        };
+        let mut held = self.abs(callee).clone();
+        held.aliases.retain(|a| a.root.is_argument());
+        if is_tensorless(args) && held.aliases.is_empty() {
             return Abs::default();
         }
         if name.starts_with("torch.nn.") {
@@ -125,6 +131,15 @@ impl Run<'_, '_> {
             result.add_all(&Abs::of(Root::Fresh(v, 0)));
             return result;
         }
-        self.unknown_call(v, None, args, "the callee is not in view")
+        // What it was made with may be written and handed out too.
+        let mut all = args.clone();
+        if !held.aliases.is_empty() {
+            all.positional.push(Passed {
+                abs: held,
+                value: None,
+                span: self.body.value(callee).span,
+            });
+        }
+        self.unknown_call(v, None, &all, "the callee is not in view")
     }
 }

@@ -18,7 +18,7 @@ impl Run<'_, '_> {
     /// `None`: nothing is known of it, and it is looked up as a method.
     pub(super) fn call_external(&mut self, v: ValueId, id: CallId, call: &Call, name: &str, args: &Arguments) -> Option<Abs> {
         let host = self.host;
-        if let Some(row) = host.registry.callee(host.knowledge, name) {
+        if let Some(row) = host.registry.callee(name) {
             return Some(self.call_row(v, row, None, args));
         }
         if let Some(op) = name.strip_prefix("torch.ops.") {
@@ -37,9 +37,6 @@ impl Run<'_, '_> {
                 && let Some(result) = self.call_autograd(v, object, args)
             {
                 return Some(result);
-            }
-            if name.starts_with("torch.nn.Module.") || name.starts_with("torch.autograd.") {
-                return Some(Abs::default());
             }
             // `torch.empty_like(x).view(-1)`, `torch.stack([a, b]).to(c)`: a method of what a function made.
             let made = name
@@ -60,15 +57,7 @@ impl Run<'_, '_> {
         if is_tensorless(args) {
             return Some(Abs::default());
         }
-        match foreign(name) {
-            Foreign::Pure => Some(Abs::of(Root::Fresh(v, 0))),
-            Foreign::PassesOn => Some(self.everything(args)),
-            Foreign::MaybeView => {
-                let place = self.place(v);
-                Some(self.everything(args).maybe(place))
-            }
-            Foreign::Unknown => Some(self.unknown_call(v, None, args, "its source is not in view")),
-        }
+        Some(self.unknown_call(v, None, args, "its source is not in view"))
     }
 
     /// `F.apply(…)` of an `autograd.Function` of the project.
@@ -96,15 +85,10 @@ impl Run<'_, '_> {
         let (Some(namespace), Some(op)) = (parts.next(), parts.next()) else {
             return Abs::default();
         };
-        match self.host.registry.target(namespace, op) {
-            Some(Target::Implementation(f)) => {
-                let f = *f;
-                self.call_function(v, Some(id), f, None, args)
-            }
-            Some(Target::Schema(schema)) => {
-                let schema = schema.clone();
-                self.call_row(v, &schema, None, args)
-            }
+        let host = self.host;
+        match host.registry.target(namespace, op) {
+            Some(Target::Implementation(f)) => self.call_function(v, Some(id), *f, None, args),
+            Some(Target::Schema(schema)) => self.call_row(v, schema, None, args),
             None => self.unknown_call(v, None, args, "the op's registration is not in view"),
         }
     }
@@ -135,13 +119,31 @@ impl Run<'_, '_> {
                 self.write(&passed.abs, v, &Condition::True, chain, None);
             }
         }
-        let mut result = Abs::default();
-        row.view_of.iter().filter_map(|p| find(p)).for_each(|p| result.add_all(&p.abs));
-        let place = self.place(v);
-        row.maybe_view_of
-            .iter()
-            .filter_map(|p| find(p))
-            .for_each(|p| result.add_all(&p.abs.maybe(place)));
+        for passed in args.positional.iter().chain(args.keyword.iter().map(|(_, p)| p)) {
+            if passed.value.is_some_and(|value| matches!(self.body.op(value), Op::Function(_))) {
+                self.run_callback(v, passed);
+            }
+        }
+        if row.scalar {
+            // `int(x.data_ptr())` is an address still.
+            return Abs::addresses(args.positional.iter().map(|p| &p.abs));
+        }
+        let of = |run: &Self, params: &[String]| {
+            let mut all = Abs::default();
+            for param in params {
+                match find(param) {
+                    Some(passed) => all.add_all(&passed.abs),
+                    None if param == "*" => all.add_all(&run.everything(args)),
+                    None => {}
+                }
+            }
+            all
+        };
+        let mut result = of(self, &row.view_of);
+        let maybe = of(self, &row.maybe_view_of);
+        if !maybe.aliases.is_empty() {
+            result.add_all(&maybe.maybe(self.place(v)));
+        }
         if result.aliases.is_empty() && !is_tensorless(args) {
             return Abs::of(Root::Fresh(v, 0));
         }
@@ -211,9 +213,15 @@ impl Run<'_, '_> {
         {
             return Abs::of(Root::Fresh(v, 0));
         }
-        let mut pointees = Abs::addresses(bound.iter().flatten().map(|p| &p.abs)).pointees;
+        // `x.data_ptr()` names no parameter: its schema takes nothing from memory.
+        let given = || bound.iter().flatten().chain(receiver).map(|p| &p.abs);
+        let mut pointees = Abs::addresses(given()).pointees;
         if last == "data_ptr" || last == "untyped_storage" {
-            pointees.extend(bound.iter().flatten().flat_map(|p| p.abs.aliases.iter().cloned()));
+            for alias in given().flat_map(|abs| &abs.aliases) {
+                if !pointees.iter().any(|p| p.root == alias.root) {
+                    pointees.push(alias.clone());
+                }
+            }
         }
         if last == "copy_" || last == "fill_" {
             let addresses = Abs {
@@ -318,34 +326,4 @@ pub(super) fn bind_torch(effect: &TorchEffect, args: &Arguments, receiver: Optio
         }
     }
     bound
-}
-
-pub(super) fn foreign(name: &str) -> Foreign {
-    let module = name.split('.').next().unwrap_or(name);
-    match module {
-        "math" | "os" | "sys" | "time" | "logging" | "warnings" | "re" | "json" | "random" | "inspect" | "typing" | "operator" | "enum"
-        | "threading" | "platform" | "hashlib" | "gc" | "struct" | "statistics" | "string" | "textwrap" | "traceback" | "pathlib"
-        | "datetime" | "abc" | "packaging" | "weakref" | "contextlib" | "numbers" | "decimal" | "triton" | "nvtx" | "tqdm" => Foreign::Pure,
-        "itertools" | "collections" | "functools" | "dataclasses" => Foreign::PassesOn,
-        "copy" => {
-            if name == "copy.deepcopy" {
-                Foreign::Pure
-            } else {
-                Foreign::PassesOn
-            }
-        }
-        "einops" | "numpy" => Foreign::MaybeView,
-        _ => Foreign::Unknown,
-    }
-}
-
-/// What functions of Python's own modules do.
-pub(super) enum Foreign {
-    /// Reads its arguments.
-    Pure,
-    /// Hands its arguments on.
-    PassesOn,
-    /// May hand a view on.
-    MaybeView,
-    Unknown,
 }

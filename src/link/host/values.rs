@@ -77,6 +77,8 @@ pub(crate) struct Abs {
     pub(crate) parts: Option<Arc<Vec<Abs>>>,
     /// It is `None` on every path.
     pub(crate) none: bool,
+    /// It is a tuple of one length on one path and something else on another.
+    pub(crate) mixed: bool,
     /// Memory whose address it holds (`x.data_ptr()`, a table of addresses).
     pub(crate) pointees: Vec<Alias>,
 }
@@ -181,6 +183,8 @@ impl Abs {
             _ => None,
         };
         let none = self.none && other.none;
+        let lost = parts.is_none() && (self.parts.is_some() || other.parts.is_some());
+        self.mixed |= other.mixed || lost;
         self.add_all(other);
         self.parts = parts;
         self.none = none;

@@ -348,19 +348,11 @@ impl<'a, 'k> Analysis<'a, 'k> {
     }
 }
 
-/// Packages below `third_party` and the like.
+/// Packages below `third_party` and the like, each with the folder that holds it.
 fn copies<'k>(resolver: &'k Resolver) -> FxHashMap<&'k str, &'k str> {
     let mut found = FxHashMap::default();
-    for file in resolver.files.iter().filter(|f| f.vendored) {
-        let mut start = 0;
-        for part in file.module.split('.') {
-            let end = start + part.len();
-            if matches!(part, "third_party" | "vendor" | "vendored" | "_vendor") && end < file.module.len() {
-                let copy = file.module[end + 1..].split('.').next().unwrap_or_default();
-                found.entry(copy).or_insert(&file.module[..end]);
-            }
-            start = end + 1;
-        }
+    for (folder, home) in resolver.files.iter().filter_map(|file| resolver.modules.vendored(file)) {
+        found.entry(home.split('.').next().unwrap_or(home)).or_insert(folder);
     }
     found
 }

@@ -29,9 +29,9 @@ fn files(texts: &[(&str, &str)]) -> Vec<ProgramFile> {
 /// Effects by function name, with the names of its parameters.
 fn effects_of(texts: &[(&str, &str)]) -> BTreeMap<String, (KernelEffects, Vec<String>)> {
     let files = files(texts);
-    let modules = Modules::new(&files);
-    let resolver = Resolver::new(&files, &modules);
     let knowledge = Knowledge::embedded();
+    let modules = Modules::new(&files, &[]);
+    let resolver = Resolver::new(&files, &modules, &knowledge);
     let found = kernels(&resolver, &knowledge);
     let named = found.into_iter().map(|(kernel, effects)| {
         let function = resolver.function(kernel.function);

@@ -5,6 +5,7 @@ use super::read::{Found, function_of, namespaces};
 use super::wrappers;
 use crate::facts::{ArgKind, Const, Op as Code};
 use crate::knowledge::frameworks::Role;
+use crate::knowledge::op_schema::OpSchema;
 use crate::link::resolve::{Resolver, ValueRef};
 use crate::program::{Declared, Fake, FunctionRef, Op, Written};
 use crate::source::Place;
@@ -113,9 +114,8 @@ pub(super) fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
 }
 
 fn schema_params(f: &Found) -> Vec<String> {
-    let Some(schema) = &f.schema else { return Vec::new() };
-    let text = schema.find('(').map_or("", |at| &schema[at..]);
-    super::schema_row(&format!("op{text}")).map_or_else(Vec::new, |(_, row)| row.params)
+    let parsed = f.schema.as_deref().and_then(|schema| OpSchema::parse(schema).ok());
+    parsed.map_or_else(Vec::new, |schema| schema.params.into_iter().map(|p| p.name).collect())
 }
 
 fn written(f: &Found) -> Written {

@@ -3,16 +3,16 @@
 use super::read::Found;
 use crate::facts::{Const, Op as Code, ValueId};
 use crate::knowledge::frameworks::Missing;
+use crate::knowledge::op_schema::OpSchema;
 use crate::link::resolve::{Entity, Resolver, ValueRef};
 use crate::program::Declared;
 
 /// The declared mutation of a registration.
 pub(super) fn declared(resolver: &Resolver<'_>, f: &Found) -> Declared {
     if let Some(schema) = &f.schema {
-        let text = format!("op{}", schema.find('(').map_or("()", |at| &schema[at..]));
-        return match super::schema_row(&text) {
-            Some((_, row)) => Declared::Names(row.writes),
-            None => Declared::Unknown,
+        return match OpSchema::parse(schema) {
+            Ok(schema) => Declared::Names(super::effects_of(&schema).writes),
+            Err(_) => Declared::Unknown,
         };
     }
     match f.mutated {

@@ -63,16 +63,7 @@ fn of_external(registry: &Registry, name: &str) -> Decorates {
     if registry.is_registrar(name) || registry.launcher_named(name, true).is_some() {
         return Decorates::Transparent;
     }
-    let top = name.split('.').next().unwrap_or(name);
-    match top {
-        "functools" | "typing" | "typing_extensions" | "abc" | "contextlib" | "dataclasses" | "builtins" | "pytest" | "warnings"
-        | "enum" => Decorates::Transparent,
-        "torch" => match name.rsplit('.').next().unwrap_or(name) {
-            "no_grad" | "inference_mode" => Decorates::NoGrad,
-            _ => Decorates::Transparent,
-        },
-        _ => Decorates::Opaque,
-    }
+    Decorates::Opaque
 }
 
 /// A decorator of the project: transparent when its wrapper hands `*args, **kwargs` to the function as they came.

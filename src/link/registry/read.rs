@@ -35,39 +35,107 @@ pub(super) struct Found {
     pub(super) bare: bool,
 }
 
-/// Reads one registering call. A decorator factory without the call that applies it registers nothing.
-pub(super) fn read(
-    resolver: &Resolver<'_>,
-    registrar: &Registrar,
-    at: FunctionRef,
-    value: ValueId,
-    id: CallId,
-    call: &Call,
-) -> Option<Found> {
-    let row = &registrar.row;
+/// A registering call as it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'c> {
+    pub(super) at: FunctionRef,
+    pub(super) value: ValueId,
+    pub(super) id: CallId,
+    pub(super) call: &'c Call,
+    /// The `functools.partial(register, …)` that is called here: it holds arguments too.
+    pub(super) partial: Option<(FunctionRef, &'c Call)>,
+}
+
+impl Site<'_> {
+    /// The argument that a framework file names, here or in the `partial`.
+    pub(super) fn argument(&self, resolver: &Resolver<'_>, which: &Argument) -> Option<ValueRef> {
+        let in_call = |at: FunctionRef, call: &Call, which: &Argument| {
+            argument(resolver.facts(at.file), call, which).map(|value| ValueRef { at, value })
+        };
+        let Some((there, partial)) = self.partial else {
+            return in_call(self.at, self.call, which);
+        };
+        // The first argument of `partial` is the registrar.
+        let positional = partial.args.iter().take_while(|a| a.kind == ArgKind::Positional).count();
+        let bound = positional.saturating_sub(1) as u16;
+        let keyword = which.keyword.clone();
+        let later = Argument {
+            arg: which.arg.and_then(|n| n.checked_sub(bound)),
+            keyword: keyword.clone(),
+        };
+        let earlier = Argument {
+            arg: which.arg.filter(|n| *n < bound).map(|n| n + 1),
+            keyword,
+        };
+        in_call(self.at, self.call, &later).or_else(|| in_call(there, partial, &earlier))
+    }
+}
+
+/// Reads one registering call. A decorator factory registers what it is applied to: nothing, or several functions.
+pub(super) fn read(resolver: &Resolver<'_>, registrar: &Registrar, site: Site<'_>) -> Vec<Found> {
+    let Site { at, value, call, .. } = site;
     let facts = resolver.facts(at.file);
     let body = resolver.body(at);
     let here = |value| ValueRef { at, value };
-    let arg = |which: &Argument| argument(facts, call, which).map(here);
-    let given = arg(&row.implementation);
     let mut place = Place {
         file: at.file,
         span: body.value(value).span,
     };
-    let mut implementation = given;
-    let mut bare = false;
+    let given = site.argument(resolver, &registrar.row.implementation);
     if let Some(function) = call.decorates {
         // `@register` without a call.
-        implementation = Some(here(call.args.first()?.value));
+        let Some(first) = call.args.first() else { return Vec::new() };
         place.span = decorator_span(facts, function, call.callee).unwrap_or(place.span);
-        bare = true;
-    } else if given.is_none() && row.form != Form::Call {
-        let (applied, function) = application(body, value)?;
-        implementation = Some(here(applied));
-        if let Some(function) = function {
-            place.span = decorator_span(facts, function, value).unwrap_or(place.span);
-        }
+        return vec![read_with(resolver, registrar, site, Some(here(first.value)), place, true)];
     }
+    if given.is_some() || registrar.row.form == Form::Call {
+        return vec![read_with(resolver, registrar, site, given, place, false)];
+    }
+    let applied = applications(body, value).into_iter().map(|(applied, function)| {
+        let span = function.and_then(|function| decorator_span(facts, function, value));
+        let place = Place {
+            span: span.unwrap_or(place.span),
+            ..place
+        };
+        read_with(resolver, registrar, site, Some(here(applied)), place, false)
+    });
+    applied.collect()
+}
+
+/// Reads a call of a decorator that another body made: `register = make_register(lib)` in one module, `@register` in another.
+pub(super) fn read_applied(
+    resolver: &Resolver<'_>,
+    registrar: &Registrar,
+    factory: Site<'_>,
+    at: FunctionRef,
+    value: ValueId,
+) -> Option<Found> {
+    let Code::Call(id) = resolver.body(at).op(value) else { return None };
+    let call = resolver.body(at).call(id);
+    let [applied] = call.args.as_slice() else { return None };
+    let facts = resolver.facts(at.file);
+    let span = call.decorates.and_then(|function| decorator_span(facts, function, call.callee));
+    let place = Place {
+        file: at.file,
+        span: span.unwrap_or(resolver.body(at).value(value).span),
+    };
+    let applied = ValueRef { at, value: applied.value };
+    Some(read_with(resolver, registrar, factory, Some(applied), place, false))
+}
+
+fn read_with(
+    resolver: &Resolver<'_>,
+    registrar: &Registrar,
+    site: Site<'_>,
+    implementation: Option<ValueRef>,
+    place: Place,
+    bare: bool,
+) -> Found {
+    let row = &registrar.row;
+    let Site { at, id, call, .. } = site;
+    let body = resolver.body(at);
+    let here = |value| ValueRef { at, value };
+    let arg = |which: &Argument| site.argument(resolver, which);
     let name_value = if bare { None } else { arg(&row.op) };
     let library = if row.call.contains("Library.") {
         match body.op(call.callee) {
@@ -101,15 +169,16 @@ pub(super) fn read(
         read_definition(resolver, &mut found);
     }
     name(resolver, &mut found, bare);
-    Some(found)
+    found
 }
 
-/// The value that a decorator factory's result is applied to.
-pub(super) fn application(body: &crate::facts::Body, factory: ValueId) -> Option<(ValueId, Option<FunctionId>)> {
+/// The values that a decorator factory's result is applied to.
+pub(super) fn applications(body: &crate::facts::Body, factory: ValueId) -> Vec<(ValueId, Option<FunctionId>)> {
     body.calls
         .iter()
-        .find(|c| c.callee == factory && c.args.len() == 1)
+        .filter(|c| c.callee == factory && c.args.len() == 1)
         .map(|c| (c.args[0].value, c.decorates))
+        .collect()
 }
 
 pub(super) fn decorator_span(facts: &Facts, function: FunctionId, value: ValueId) -> Option<crate::source::Span> {

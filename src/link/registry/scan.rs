@@ -1,10 +1,10 @@
 //! Finds the registering calls of the project.
 
 use super::assemble::assemble;
-use super::read::{Found, param_of, read};
-use super::{Registrar, Registry, argument, wrappers};
+use super::read::{Found, Site, param_of, read, read_applied};
+use super::{Registrar, Registry, wrappers};
 use crate::facts::{ArgKind, Call, Facts, MODULE, Op as Code, ValueId};
-use crate::knowledge::frameworks::{Form, Register, Role};
+use crate::knowledge::frameworks::{Argument, Form, Register, Role};
 use crate::link::resolve::{Resolver, ValueRef};
 use crate::program::{FunctionRef, Op};
 use crate::source::FileId;
@@ -31,17 +31,21 @@ pub(crate) fn ops(resolver: &Resolver<'_>, registry: &mut Registry) -> Vec<Op> {
     }
     // A call inside a registrar registers what its caller hands over: the caller's call is the op.
     let inside: FxHashSet<FunctionRef> = registry.registrars.iter().filter_map(|r| r.function).collect();
-    found.retain(|f| !within(resolver, f.at, &inside));
+    found.retain(|f| !within(resolver, registry, f.at, &inside));
     assemble(resolver, found)
 }
 
-pub(super) fn within(resolver: &Resolver<'_>, mut at: FunctionRef, functions: &FxHashSet<FunctionRef>) -> bool {
+pub(super) fn within(resolver: &Resolver<'_>, registry: &Registry, mut at: FunctionRef, functions: &FxHashSet<FunctionRef>) -> bool {
     loop {
         if functions.contains(&at) {
             return true;
         }
         if at.function == MODULE {
             return false;
+        }
+        // The body of what a framework file describes: the project is the framework.
+        if registry.is_registrar(&resolver.qualified(at)) {
+            return true;
         }
         at = resolver.parent(at);
     }
@@ -50,14 +54,15 @@ pub(super) fn within(resolver: &Resolver<'_>, mut at: FunctionRef, functions: &F
 /// Every registering call of the project.
 pub(super) fn scan(resolver: &Resolver<'_>, registry: &Registry) -> Vec<Found> {
     let lasts = registry.last_names();
+    let derived = derived_names(resolver, &lasts);
     let per_file: Vec<Vec<Found>> = (0..resolver.files.len())
         .into_par_iter()
         .map(|i| {
             let file = FileId(i as u32);
             let facts = resolver.facts(file);
-            let relevant = facts.names.iter().any(|n| lasts.contains(&**n));
+            let relevant = facts.names.iter().any(|n| lasts.contains(&**n) || derived.contains(&**n));
             if relevant {
-                scan_file(resolver, registry, &lasts, file, facts)
+                scan_file(resolver, registry, &lasts, &derived, file, facts)
             } else {
                 Vec::new()
             }
@@ -66,10 +71,11 @@ pub(super) fn scan(resolver: &Resolver<'_>, registry: &Registry) -> Vec<Found> {
     per_file.into_iter().flatten().collect()
 }
 
-pub(super) fn scan_file(
+fn scan_file(
     resolver: &Resolver<'_>,
     registry: &Registry,
     lasts: &FxHashSet<String>,
+    derived: &FxHashSet<&str>,
     file: FileId,
     facts: &Facts,
 ) -> Vec<Found> {
@@ -79,26 +85,131 @@ pub(super) fn scan_file(
         for (value, v) in function.body.iter() {
             let Code::Call(call_id) = v.op else { continue };
             let call = function.body.call(call_id);
-            let Some(last) = resolver.spoken(at, call.callee) else { continue };
-            let renamed = || matches!(function.body.op(call.callee), Code::Free(n) if is_renamed_import(facts, n, lasts));
-            if !lasts.contains(last) && !renamed() {
+            let site = Site {
+                at,
+                value,
+                id: call_id,
+                call,
+                partial: None,
+            };
+            let Some(last) = resolver.spoken(at, call.callee) else {
+                // A name of this body that holds what `functools.partial` gave.
+                if is_partial(resolver, ValueRef { at, value: call.callee }) {
+                    found.extend(read_derived(resolver, registry, site));
+                }
                 continue;
+            };
+            let renamed = || matches!(function.body.op(call.callee), Code::Free(n) if is_renamed_import(facts, n, lasts));
+            let before = found.len();
+            if lasts.contains(last) || renamed() {
+                let rows = rows_of(resolver, registry, at, call.callee);
+                if !rows.is_empty() {
+                    let fitting = rows.iter().find(|r| fits(resolver, &r.row, site)).or(rows.first());
+                    found.extend(fitting.into_iter().flat_map(|r| read(resolver, r, site)));
+                } else if let Some(extension) = of_op_object(resolver, at, call) {
+                    found.extend(read(resolver, &extension, site));
+                }
             }
-            let dotted = resolver.dotted(at, call.callee);
-            let rows: Vec<&Registrar> = dotted
-                .iter()
-                .find(|n| registry.is_registrar(n))
-                .map(|n| registry.registrars(n).collect())
-                .unwrap_or_default();
-            if !rows.is_empty() {
-                let fitting = rows.iter().find(|r| fits(resolver, &r.row, at, call)).or(rows.first());
-                found.extend(fitting.and_then(|r| read(resolver, r, at, value, call_id, call)));
-            } else if let Some(extension) = of_op_object(resolver, at, call) {
-                found.extend(read(resolver, &extension, at, value, call_id, call));
+            if found.len() == before && derived.contains(last) {
+                found.extend(read_derived(resolver, registry, site));
             }
         }
     }
     found
+}
+
+/// The registrars that a value refers to.
+fn rows_of<'r>(resolver: &Resolver<'_>, registry: &'r Registry, at: FunctionRef, callee: ValueId) -> Vec<&'r Registrar> {
+    let dotted = resolver.dotted(at, callee);
+    let known = dotted.iter().find(|n| registry.is_registrar(n));
+    known.map(|n| registry.registrars(n).collect()).unwrap_or_default()
+}
+
+/// Module-level names that hold what a registrar gave, or a `functools.partial` of one: calls of them register too.
+fn derived_names<'a>(resolver: &Resolver<'a>, lasts: &FxHashSet<String>) -> FxHashSet<&'a str> {
+    let mut names = FxHashSet::default();
+    for i in 0..resolver.files.len() {
+        let at = FunctionRef {
+            file: FileId(i as u32),
+            function: MODULE,
+        };
+        let facts = resolver.facts(at.file);
+        if facts.functions.is_empty() || !facts.names.iter().any(|n| lasts.contains(&**n)) {
+            continue;
+        }
+        let is_last = |v: ValueId| resolver.spoken(at, v).is_some_and(|name| lasts.contains(name));
+        let body = resolver.body(at);
+        for (name, values) in &facts.module().assigned {
+            let derived = values.iter().any(|&v| match body.op(v) {
+                Code::Call(call) => {
+                    let call = body.call(call);
+                    let first = call.args.first().filter(|a| a.kind == ArgKind::Positional);
+                    call.decorates.is_none()
+                        && (is_last(call.callee)
+                            || is_partial(resolver, ValueRef { at, value: v }) && first.is_some_and(|a| is_last(a.value)))
+                }
+                _ => false,
+            });
+            if derived {
+                names.insert(facts.name(*name));
+            }
+        }
+    }
+    names
+}
+
+/// `functools.partial(…)`, going by the name alone.
+fn is_partial(resolver: &Resolver<'_>, v: ValueRef) -> bool {
+    match resolver.body(v.at).op(v.value) {
+        Code::Call(call) => resolver.spoken(v.at, resolver.body(v.at).call(call).callee) == Some("partial"),
+        _ => false,
+    }
+}
+
+/// A call of what a registrar, or a `functools.partial` of one, gave.
+fn read_derived(resolver: &Resolver<'_>, registry: &Registry, site: Site<'_>) -> Vec<Found> {
+    let callee = ValueRef {
+        at: site.at,
+        value: site.call.callee,
+    };
+    let Some(made) = resolver.definition(callee) else {
+        return Vec::new();
+    };
+    let Code::Call(id) = resolver.body(made.at).op(made.value) else {
+        return Vec::new();
+    };
+    let call = resolver.body(made.at).call(id);
+    if !is_partial(resolver, made) {
+        let factory = Site {
+            at: made.at,
+            value: made.value,
+            id,
+            call,
+            partial: None,
+        };
+        let rows = rows_of(resolver, registry, made.at, call.callee);
+        let factories = rows
+            .iter()
+            .filter(|r| r.row.form != Form::Call && factory.argument(resolver, &r.row.implementation).is_none());
+        let row = factories
+            .clone()
+            .find(|r| fits(resolver, &r.row, factory))
+            .or(factories.clone().next());
+        return row
+            .and_then(|r| read_applied(resolver, r, factory, site.at, site.value))
+            .into_iter()
+            .collect();
+    }
+    let Some(first) = call.args.first().filter(|a| a.kind == ArgKind::Positional) else {
+        return Vec::new();
+    };
+    let site = Site {
+        partial: Some((made.at, call)),
+        ..site
+    };
+    let rows = rows_of(resolver, registry, made.at, first.value);
+    let row = rows.iter().find(|r| fits(resolver, &r.row, site)).or(rows.first());
+    row.map(|r| read(resolver, r, site)).unwrap_or_default()
 }
 
 pub(super) fn is_renamed_import(facts: &Facts, name: crate::facts::Name, lasts: &FxHashSet<String>) -> bool {
@@ -109,17 +220,17 @@ pub(super) fn is_renamed_import(facts: &Facts, name: crate::facts::Name, lasts: 
 }
 
 /// Whether the arguments of a call are those of a row: its name is a text where the row has the name, and no `Library` object.
-pub(super) fn fits(resolver: &Resolver<'_>, row: &Register, at: FunctionRef, call: &Call) -> bool {
-    let facts = resolver.facts(at.file);
-    let is_text = |v: ValueId| resolver.texts(ValueRef { at, value: v }).is_some();
-    let library_first = row.library.arg == Some(0);
-    match call.args.first().filter(|a| a.kind == ArgKind::Positional) {
-        Some(first) if library_first => !is_text(first.value),
-        Some(first) if row.op.arg == Some(0) => {
-            is_text(first.value) || param_of(resolver, Some(ValueRef { at, value: first.value })).is_some()
-        }
+fn fits(resolver: &Resolver<'_>, row: &Register, site: Site<'_>) -> bool {
+    let is_text = |v: ValueRef| resolver.texts(v).is_some();
+    let first = Argument {
+        arg: Some(0),
+        keyword: None,
+    };
+    match site.argument(resolver, &first) {
+        Some(first) if row.library.arg == Some(0) => !is_text(first),
+        Some(first) if row.op.arg == Some(0) => is_text(first) || param_of(resolver, Some(first)).is_some(),
         Some(_) => true,
-        None => row.op.keyword.is_none() || argument(facts, call, &row.op).is_some(),
+        None => row.op.keyword.is_none() || site.argument(resolver, &row.op).is_some(),
     }
 }
 

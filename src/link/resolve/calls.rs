@@ -30,7 +30,7 @@ impl Resolver<'_> {
             match callee {
                 Entity::Class(class) => out.push(Entity::Instance(class)),
                 Entity::External(path) => match first {
-                    Some(arg) if keeps_function(&path) => {
+                    Some(arg) if self.knowledge.keeps_function(&path) => {
                         let mut inner = Vec::new();
                         self.collect(
                             ValueRef {
@@ -50,7 +50,7 @@ impl Resolver<'_> {
                     _ => out.push(Entity::Made(path, v)),
                 },
                 // A decorator made by a call and applied by hand: `triton.autotune(…)(fn)`.
-                Entity::Made(path, _) if keeps_function(&path) || path.starts_with("triton.") => {
+                Entity::Made(path, _) if self.knowledge.keeps_function(&path) || path.starts_with("triton.") => {
                     if let Some(arg) = first {
                         self.collect(
                             ValueRef {
@@ -185,26 +185,4 @@ impl Resolver<'_> {
             }
         }
     }
-}
-
-/// Calls that hand back the function they were given, perhaps wrapped.
-pub(super) fn keeps_function(path: &str) -> bool {
-    matches!(
-        path,
-        "functools.lru_cache"
-            | "functools.cache"
-            | "functools.wraps"
-            | "functools.update_wrapper"
-            | "builtins.staticmethod"
-            | "builtins.classmethod"
-    ) || path.starts_with("triton.")
-        && matches!(
-            path.rsplit('.').next(),
-            Some("jit" | "autotune" | "heuristics" | "aggregate" | "_aggregate")
-        )
-        || path.starts_with("torch.")
-            && matches!(
-                path.rsplit('.').next(),
-                Some("compile" | "wrap_triton" | "no_grad" | "inference_mode" | "disable")
-            )
 }

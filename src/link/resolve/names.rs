@@ -1,10 +1,11 @@
 //! Names: bindings of the file, imports, star imports, builtins.
 
 use super::{Entities, Entity, MAX_DEPTH, Resolver, ValueRef};
-use crate::facts::{FunctionKind, MODULE, Op};
+use crate::facts::{Const, FunctionKind, MODULE, Name, Op};
 use crate::link::modules::{Found, absolute};
 use crate::program::FunctionRef;
 use crate::source::FileId;
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 impl Resolver<'_> {
@@ -35,15 +36,89 @@ impl Resolver<'_> {
         if facts.functions.is_empty() {
             return;
         }
-        if let Some(value) = self.find_name(file, name).and_then(|n| facts.module().binding(n)) {
-            self.collect(ValueRef { at, value }, depth, out);
-            return;
+        if let Some(id) = self.find_name(file, name) {
+            let bound = facts.module().binding(id);
+            if bound.is_none_or(|v| facts.module().body.op(v) == Op::Const(Const::None)) {
+                // `_lib = None`, and a function with `global _lib` fills it in.
+                for &value in self.filled_in(file).get(&id).into_iter().flatten() {
+                    self.collect(value, depth, out);
+                }
+            }
+            if let Some(value) = bound {
+                self.collect(ValueRef { at, value }, depth, out);
+            }
+            if bound.is_some() || !out.is_empty() {
+                return;
+            }
         }
         self.collect_starred(file, name, depth, out);
         if out.is_empty() {
             let module = &self.files[file.index()].module;
             self.collect_module(&format!("{module}.{name}"), false, out);
         }
+    }
+
+    /// What functions of a file assign to its globals.
+    fn filled_in(&self, file: FileId) -> &FxHashMap<Name, Vec<ValueRef>> {
+        self.filled_in[file.index()].get_or_init(|| {
+            let mut map: FxHashMap<Name, Vec<ValueRef>> = FxHashMap::default();
+            for (function, f) in self.facts(file).functions().filter(|(id, _)| *id != MODULE) {
+                let at = FunctionRef { file, function };
+                for (_, v) in f.body.iter() {
+                    if let Op::SetOuter(name, value) = v.op {
+                        map.entry(name).or_default().push(ValueRef { at, value });
+                    }
+                }
+            }
+            map
+        })
+    }
+
+    /// The value that a name was bound to, wherever that stands; other values are their own definition. `None`: it is
+    /// bound more than once, or out of view.
+    pub(crate) fn definition(&self, v: ValueRef) -> Option<ValueRef> {
+        let mut v = v;
+        for _ in 0..MAX_DEPTH {
+            let file = v.at.file;
+            let facts = self.facts(file);
+            let in_module = |file: FileId, name: &str| {
+                let name = self.find_name(file, name)?;
+                let value = self.facts(file).module().binding(name)?;
+                let at = FunctionRef { file, function: MODULE };
+                Some(ValueRef { at, value })
+            };
+            v = match self.body(v.at).op(v.value) {
+                Op::Annotated(_, value) => ValueRef { at: v.at, value },
+                Op::Free(name) => {
+                    let mut scope = self.parent(v.at);
+                    loop {
+                        let f = self.function(scope);
+                        if scope.function == MODULE {
+                            break in_module(file, facts.name(name))?;
+                        }
+                        if f.kind != FunctionKind::Class
+                            && let Ok(i) = f.assigned.binary_search_by_key(&name, |a| a.0)
+                        {
+                            let [value] = f.assigned[i].1.as_slice() else { return None };
+                            break ValueRef { at: scope, value: *value };
+                        }
+                        scope = self.parent(scope);
+                    }
+                }
+                Op::Import(import) => {
+                    let import = &facts.imports[import.index()];
+                    let module = absolute(&self.files[file.index()], import.level, facts.name(import.module))?;
+                    in_module(self.modules.file(&module)?, facts.name(import.member?))?
+                }
+                Op::Attr(object, name) => {
+                    let objects = self.entities(v.at, object);
+                    let [Entity::Module(other)] = objects.as_slice() else { return None };
+                    in_module(*other, facts.name(name))?
+                }
+                _ => return Some(v),
+            };
+        }
+        None
     }
 
     /// A name that a star import may bring.

@@ -1,7 +1,7 @@
 //! Texts that are built from constants.
 
 use super::{Entity, MAX_DEPTH, Resolver, ValueRef};
-use crate::facts::{Const, Op};
+use crate::facts::{ArgKind, Const, Op};
 
 impl Resolver<'_> {
     /// The texts that a value may be, if it is built from constants: literals, names of constants, f-strings, `+`,
@@ -30,6 +30,7 @@ impl Resolver<'_> {
                     .collect::<Option<_>>()?,
             ),
             Op::Binary(crate::facts::BinaryOp::Add, a, b) => joined(vec![self.texts_at(here(a), depth)?, self.texts_at(here(b), depth)?]),
+            Op::Iterate(sequence) if let Some(numbers) = self.range(here(sequence)) => Some(numbers.map(|n| n.to_string()).collect()),
             Op::Select(_, a, b) => {
                 let mut all = self.texts_at(here(a), depth)?;
                 all.extend(self.texts_at(here(b), depth)?);
@@ -50,5 +51,24 @@ impl Resolver<'_> {
                 Some(all)
             }
         }
+    }
+
+    /// The numbers of `range(…)` with constant bounds, if they are few.
+    fn range(&self, v: ValueRef) -> Option<impl Iterator<Item = i32> + use<>> {
+        let body = self.body(v.at);
+        let Op::Call(call) = body.op(v.value) else { return None };
+        let call = body.call(call);
+        let bounds = call.args.iter().map(|a| match (a.kind, body.op(a.value)) {
+            (ArgKind::Positional, Op::Const(Const::Int(i))) => Some(i),
+            _ => None,
+        });
+        let (start, end, step) = match bounds.collect::<Option<Vec<_>>>()?.as_slice() {
+            [end] => (0, *end, 1),
+            [start, end] => (*start, *end, 1),
+            [start, end, step] if *step > 0 => (*start, *end, *step),
+            _ => return None,
+        };
+        let is_range = self.external(v.at, call.callee).as_deref() == Some("builtins.range");
+        (is_range && end.checked_sub(start)? <= 256).then(|| (start..end).step_by(step as usize))
     }
 }

@@ -27,8 +27,9 @@ fn infer_f(text: &str, torch: Torch) -> Result<Schema, Vec<Refusal>> {
         cold: false,
     };
     let files = [file];
-    let modules = Modules::new(&files);
-    let resolver = Resolver::new(&files, &modules);
+    let knowledge = crate::knowledge::Knowledge::embedded();
+    let modules = Modules::new(&files, &[]);
+    let resolver = Resolver::new(&files, &modules, &knowledge);
     let facts = resolver.facts(FileId(0));
     let is_row = |name: &str| matches!(name, "f" | "g" | "<lambda>");
     let (id, _) = facts
