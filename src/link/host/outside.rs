@@ -212,8 +212,14 @@ impl Run<'_, '_> {
             return Abs::of(Root::Fresh(v, 0));
         }
         let mut pointees = Abs::addresses(bound.iter().flatten().map(|p| &p.abs)).pointees;
-        if last == "data_ptr" || last == "untyped_storage" {
-            pointees.extend(bound.iter().flatten().flat_map(|p| p.abs.aliases.iter().cloned()));
+        if matches!(last.as_str(), "data_ptr" | "const_data_ptr" | "mutable_data_ptr" | "untyped_storage") {
+            let holders = bound.iter().flatten().chain(receiver);
+            let addressed: Vec<_> = holders.flat_map(|p| p.abs.aliases.iter().cloned()).collect();
+            for alias in addressed {
+                if !pointees.iter().any(|a| a.root == alias.root) {
+                    pointees.push(alias);
+                }
+            }
         }
         if last == "copy_" || last == "fill_" {
             let addresses = Abs {
