@@ -7,12 +7,12 @@ use super::launches::Candidates;
 use super::resolve::{ClassRef, Resolver};
 use super::types::{Kind, param_kind};
 use super::{Options, schema};
-use crate::facts::{FunctionKind, MODULE, Op as Code, ValueId};
+use crate::facts::{CompareOp, FunctionKind, MODULE, Op as Code, ValueId};
 use crate::knowledge::frameworks::Decorates;
 use crate::program::{
     Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite, Write,
 };
-use crate::source::Place;
+use crate::source::{Place, Span};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -126,6 +126,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
             via: l.via,
         })
         .collect();
+    let proven = proven_views(resolver, f);
     for effect in &summary.effects {
         let param = match &effect.root {
             Root::Param(p) | Root::Part(p, _) => *p,
@@ -146,7 +147,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         match &effect.unknown {
             None => func.mutates.push(Write {
                 param,
-                maybe_copy: effect.maybe,
+                maybe_copy: effect.maybe.filter(|p| p.file != f.file || !proven.contains(&p.span)),
                 chain: effect.chain.clone(),
             }),
             Some(reason) if may_hold_tensor(param as usize) => func.unresolved.push((param, reason.to_string())),
@@ -200,6 +201,34 @@ fn params_of(abs: &Abs, when: &Condition, into: &mut FxHashSet<u16>, tensor: &dy
             into.insert(p);
         }
     }
+}
+
+/// Where values are made that the function asserts to be no copies: `assert y.data_ptr() == x.data_ptr()`.
+fn proven_views(resolver: &Resolver<'_>, f: FunctionRef) -> Vec<Span> {
+    let body = resolver.body(f);
+    let addressed = |v: ValueId| {
+        let Code::Call(call) = body.op(v) else { return None };
+        let Code::Attr(object, name) = body.op(body.call(call).callee) else {
+            return None;
+        };
+        (resolver.text(f.file, name) == "data_ptr").then(|| body.value(object).span)
+    };
+    let mut found = Vec::new();
+    for (_, value) in body.iter() {
+        let Code::Assert(condition) = value.op else { continue };
+        let all = match body.op(condition) {
+            Code::And(items) => body.items(items),
+            _ => std::slice::from_ref(&condition),
+        };
+        for &one in all {
+            if let Code::Compare(CompareOp::Eq, a, b) = body.op(one)
+                && let (Some(a), Some(b)) = (addressed(a), addressed(b))
+            {
+                found.extend([a, b]);
+            }
+        }
+    }
+    found
 }
 
 /// A function of the project makes it: a list, for all that is known.
