@@ -13,6 +13,7 @@ pub(super) struct Found {
     pub(super) registrar: Registrar,
     pub(super) at: FunctionRef,
     pub(super) call: CallId,
+    pub(super) value: ValueId,
     /// The op's full names; empty when they cannot be known.
     pub(super) names: Vec<String>,
     /// The value that holds the name.
@@ -81,6 +82,7 @@ pub(super) fn read(
         registrar: registrar.clone(),
         at,
         call: id,
+        value,
         names: Vec::new(),
         name_value,
         implementation,
