@@ -103,7 +103,7 @@ pub fn in_style(program: &Program, knowledge: &Knowledge, settings: &Settings, s
         style: style_word(style).to_string(),
         ..rewrite_options(settings)
     };
-    let mut found = rules::run(program, knowledge, &options, |other| other.name == rule);
+    let mut found = rules::run(program, knowledge, &options, |other| other.name == rule, |_| false);
     for fix in found.iter_mut().filter_map(|finding| finding.fix.as_mut()) {
         spare_vendored(fix, program);
     }
@@ -304,7 +304,13 @@ fn check_files(files: Vec<ProgramFile>, input: &Input) -> Checked {
 
 /// Runs the rules over a linked program, sets levels, applies ignore comments.
 pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Checked {
-    let mut found = rules::run(&program, knowledge, &rewrite_options(settings), |rule| is_enabled(rule, settings));
+    let mut found = rules::run(
+        &program,
+        knowledge,
+        &rewrite_options(settings),
+        |rule| is_enabled(rule, settings),
+        |rule| is_selected(rule, settings),
+    );
     for finding in &mut found {
         let Some(rule) = rule_named(finding.rule) else { continue };
         if let Some(Some(level)) = level_in(rule, &program.file(finding.place.file).source.path, settings) {
@@ -377,6 +383,11 @@ fn is_enabled(rule: &Rule, settings: &Settings) -> bool {
             .any(|name| levels.get(*name).is_some_and(Option::is_some))
     };
     configured_level(rule, settings) != Some(None) || settings.path_levels.values().any(somewhere)
+}
+
+/// The rule itself is named, on the command line or in the configuration.
+fn is_selected(rule: &Rule, settings: &Settings) -> bool {
+    settings.only.iter().any(|name| name == rule.name) || settings.levels.contains_key(rule.name)
 }
 
 fn link_options(settings: &Settings) -> link::Options {

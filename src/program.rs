@@ -45,6 +45,8 @@ pub struct Program {
     pub functions: Vec<Func>,
     /// Registered ops, sorted by place, disabled registrations included.
     pub ops: Vec<Op>,
+    /// The project's own registrars, sorted by function.
+    pub registrars: Vec<Registrar>,
     /// Launches in module or class bodies, which belong to no function.
     pub loose_launches: Vec<Launch>,
     /// Function → index into `functions`.
@@ -168,6 +170,17 @@ pub struct Func {
     /// Calls of it in view.
     pub callers: Vec<Caller>,
     /// What runs it without grad, if every caller does (DESIGN §7, Safe 2).
+    pub without_grad: bool,
+    /// Hot calls of an op's implementation by its own name, from code that runs inside no op.
+    pub bypasses: Vec<Bypass>,
+}
+
+/// A hot call of an op's implementation that goes past the op.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bypass {
+    /// The call.
+    pub caller: Caller,
+    /// The calling function always runs without grad.
     pub without_grad: bool,
 }
 
@@ -321,6 +334,8 @@ pub struct Op {
     pub implementation_text: Option<String>,
     /// What is declared.
     pub declared: Declared,
+    /// The literal that names it, in the registering call.
+    pub name_place: Option<Place>,
     /// Place of the mutates argument, if one is written.
     pub declared_place: Option<Place>,
     /// What is known of the implementation's mutation: index into [`Program::functions`].
@@ -349,6 +364,16 @@ pub struct Op {
     pub returns_argument: bool,
     /// How the registration is written, for edits.
     pub written: Written,
+    /// The registering call, and the body that holds it.
+    pub call: (FunctionRef, ValueId),
+    /// What registers it in the end: torch's own registrar under a project's or framework's.
+    pub base: Option<String>,
+    /// A name that is taken is kept, silently: this registration does nothing then.
+    pub guarded: bool,
+    /// The decorated name, or the implementation's, stays a plain function: calls by that name bypass the op.
+    pub plain: bool,
+    /// Its registrar leaves parameters of the implementation out of the schema.
+    pub drops_params: bool,
 }
 
 /// The pieces of a registering call.
@@ -368,6 +393,15 @@ pub struct Written {
     pub schema: Option<(FunctionRef, ValueId)>,
     /// Whether the mutates argument may be added by the keyword `mutates_args`.
     pub takes_mutates_args: bool,
+}
+
+/// A function of the project that registers what its caller hands over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registrar {
+    /// The function.
+    pub function: FunctionRef,
+    /// The registering calls inside of it.
+    pub calls: Vec<(FunctionRef, ValueId)>,
 }
 
 /// Declared mutation.
@@ -437,6 +471,14 @@ impl Program {
     /// Text of a span.
     pub fn slice(&self, place: Place) -> &str {
         self.file(place.file).source.slice(place.span)
+    }
+
+    /// Place of a value of a body.
+    pub fn value_place(&self, (at, value): (FunctionRef, ValueId)) -> Place {
+        Place {
+            file: at.file,
+            span: self.function(at).body.value(value).span,
+        }
     }
 
     /// What is known of a function of interest.

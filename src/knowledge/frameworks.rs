@@ -166,6 +166,10 @@ pub struct Register {
     pub dispatch_key: Argument,
     /// It returns its function unchanged and registers nothing.
     pub disabled: bool,
+    /// For a disabled one: why it was switched off, as a clause.
+    pub why: Option<String>,
+    /// For a disabled one: what can be done today.
+    pub instead: Option<String>,
     /// What the decorated name becomes.
     pub yields: Yields,
     /// A name that is taken is kept, silently: the second registration does nothing.

@@ -10,7 +10,8 @@ use super::{Options, schema};
 use crate::facts::{CompareOp, FunctionKind, MODULE, Op as Code, ValueId};
 use crate::knowledge::frameworks::Decorates;
 use crate::program::{
-    Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite, Write,
+    Bypass, Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite,
+    Write,
 };
 use crate::source::{Place, Span};
 use rayon::prelude::*;
@@ -104,6 +105,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         cold: resolver.files[f.file.index()].cold,
         callers: Vec::new(),
         without_grad: false,
+        bypasses: Vec::new(),
     };
     let may_hold_tensor = |i: usize| matches!(kinds[i], Kind::Tensor | Kind::Tensors | Kind::Unknown);
     let Some(summary) = summary else {
@@ -431,6 +433,9 @@ impl<'s, 'a> Standing<'s, 'a> {
             } else {
                 Registration::Yes
             };
+            if self.ops[op.0 as usize].plain && !self.ops[op.0 as usize].disabled {
+                func.bypasses = self.bypasses(f);
+            }
             return;
         }
         if let Some(op) = self.covering(f, &mut Vec::new()) {
@@ -441,6 +446,26 @@ impl<'s, 'a> Standing<'s, 'a> {
         if self.is_recorded(f, &mut Vec::new()) {
             func.registration = Registration::Recorded;
         }
+    }
+
+    /// Hot calls of an op's implementation from outside of every op.
+    fn bypasses(&self, f: FunctionRef) -> Vec<Bypass> {
+        let calls = self
+            .callers
+            .get(&f)
+            .into_iter()
+            .flatten()
+            .filter(|c| c.call.is_some() && c.function != f);
+        let bypass = |caller: &Caller| {
+            let at = caller.function;
+            let inside = self.is_op(at).is_some() || self.covering(at, &mut Vec::new()).is_some();
+            let hot = || !self.is_cold(at, &mut Vec::new()) && self.is_hot(at);
+            (!inside && hot()).then(|| Bypass {
+                caller: caller.clone(),
+                without_grad: self.without_grad(at, &mut Vec::new()),
+            })
+        };
+        calls.filter_map(bypass).collect()
     }
 
     fn is_op(&self, f: FunctionRef) -> Option<OpId> {

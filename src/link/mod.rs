@@ -13,7 +13,7 @@ mod schema;
 mod types;
 
 use crate::knowledge::Knowledge;
-use crate::program::{KernelId, Program, ProgramFile};
+use crate::program::{KernelId, Program, ProgramFile, Registrar};
 use host::Host;
 use registry::Registry;
 use resolve::Resolver;
@@ -62,11 +62,13 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
             .and_then(|f| linked.functions.binary_search_by_key(&f, |x| x.function).ok());
     }
     let frameworks = frameworks(&files, knowledge);
+    let registrars = registrars(&registry);
     let imports = modules::import_closure(&modules, &files);
     Program {
         kernels,
         functions: linked.functions,
         ops,
+        registrars,
         loose_launches: linked.loose,
         by_function,
         modules: modules.sorted(),
@@ -74,6 +76,20 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
         imports,
         files,
     }
+}
+
+/// The project's own registrars, each once.
+fn registrars(registry: &Registry) -> Vec<Registrar> {
+    let own = registry.registrars.iter().filter_map(|r| {
+        Some(Registrar {
+            function: r.function?,
+            calls: r.calls.clone(),
+        })
+    });
+    let mut own: Vec<Registrar> = own.collect();
+    own.sort_by_key(|r| r.function);
+    own.dedup_by_key(|r| r.function);
+    own
 }
 
 /// The frameworks that the project is, then those that it imports from; by name within each.

@@ -49,6 +49,10 @@ pub(crate) struct Registrar {
     pub(crate) function: Option<FunctionRef>,
     /// It makes the `Library` object that holds the op, and lets it go.
     pub(crate) dying: Option<Place>,
+    /// Torch's registrar that it is, or ends in.
+    pub(crate) base: Option<String>,
+    /// For discovered ones: the registering calls inside.
+    pub(crate) calls: Vec<(FunctionRef, ValueId)>,
 }
 
 /// What `torch.ops.ns.name` runs.
@@ -100,6 +104,8 @@ impl Registry {
                     shown,
                     function: None,
                     dying: None,
+                    base: (framework.name == "torch").then(|| row.call.clone()),
+                    calls: Vec::new(),
                 });
             }
             registry.launchers.extend(framework.launcher.iter().cloned());

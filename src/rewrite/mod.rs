@@ -4,17 +4,22 @@
 //! a private function that is registered as an op, and the public function calls the op (DESIGN §7).
 
 mod allocation;
+mod around;
 mod declare;
 mod evidence;
 mod fake;
+mod fake_signature;
+mod fakes;
 mod hoist;
 mod imports;
 mod interface;
 mod kernel_use;
 mod loading;
+mod metadata;
 mod names;
 mod object;
 mod op_text;
+mod ops;
 mod paths;
 mod runtime_import;
 mod safety;
@@ -32,6 +37,14 @@ mod writer;
 pub use declare::declare;
 pub use runtime_import::import_at_runtime;
 pub use unreturn::return_nothing;
+mod traced;
+
+pub use around::{at_import, exclusive, hidden_by};
+pub use fake_signature::{SignatureFault, signature_faults, takes_stars};
+pub use fakes::add_defaults;
+pub use metadata::{Difference, differences};
+pub use ops::{call_op, keep_library, reads, record_op, rename_op, returns_something};
+pub use traced::{Untraceable, untraceable};
 
 use crate::facts::{CallId, Op, ValueId};
 use crate::finding::{Fix, Safety};

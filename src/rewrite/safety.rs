@@ -1,12 +1,11 @@
 //! What stands in the way of a fix, and what keeps it from being safe (DESIGN §7, *Safe*).
 
 use super::fake::short;
-use super::scope::{Kind, Scope, imported, module_function};
+use super::scope::{Kind, Scope, module_function};
 use super::signature::{Base, Type};
 use super::styles::Route;
 use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, Op, ParamKind, StatementKind, ValueId};
-use crate::program::{Func, Inline, Program, RefusalKind};
-use crate::source::FileId;
+use crate::program::{Func, Inline, RefusalKind};
 use std::collections::BTreeSet;
 
 /// Reasons, in two grades.
@@ -96,10 +95,10 @@ pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
                 .push("the op would advance the version counters of what it writes, which may be saved for backward".to_string());
         }
     }
-    if matches!(route, Route::Library) && runs_as_script(scope) && is_imported(scope.program, scope.at.file) {
+    if matches!(route, Route::Library) && runs_as_script(scope) {
         reasons
             .doubts
-            .push("the file runs as a script and is imported too, which would define the op twice".to_string());
+            .push("the file also runs as a script, and a run that imports it too would define the op twice".to_string());
     }
     reasons
 }
@@ -195,7 +194,7 @@ fn attribute_set(scope: &Scope) -> Option<String> {
 }
 
 /// Call sites in view that pass what the schema does not take.
-fn call_sites(scope: &Scope, func: &Func) -> Vec<String> {
+pub(super) fn call_sites(scope: &Scope, func: &Func) -> Vec<String> {
     let mut found = BTreeSet::new();
     for caller in &func.callers {
         let Some(id) = caller.call else { continue };
@@ -299,18 +298,4 @@ fn runs_as_script(scope: &Scope) -> bool {
         .iter()
         .any(|v| matches!(v.op, Op::Free(name) if facts.name(name) == "__name__"))
         && scope.source().text.contains("__main__")
-}
-
-fn is_imported(program: &Program, file: FileId) -> bool {
-    let module = &program.file(file).module;
-    let files = (0..program.files.len()).map(|i| FileId(i as u32)).filter(|&f| f != file);
-    let names = |f: FileId| {
-        program
-            .file(f)
-            .facts
-            .imports
-            .iter()
-            .any(|i| imported(program, f, i).starts_with(module.as_str()))
-    };
-    files.into_iter().any(names)
 }

@@ -1,21 +1,33 @@
 //! The rules: one file each, one page each.
 
+mod bypassed_op;
+mod disabled_registration;
+mod duplicate_op;
+mod fake_output_mismatch;
+mod fake_reads_data;
+mod fake_signature_mismatch;
 mod hidden_mutation;
 mod inline_launch;
 mod invalid_op_name;
+mod library_lifetime;
 mod malformed_mutates_args;
+mod missing_fake;
 mod missing_mutates_arg;
 mod ops;
+mod registrations;
 mod returns_alias;
 mod schema;
 mod spurious_mutates_arg;
+mod swallowed_registration;
 mod syntax_error;
 mod unannotated_parameter;
+mod unrecorded_op;
 mod unregistered_launcher;
 mod unsupported_annotation;
 mod unsupported_default;
 mod unsupported_return;
 mod unused_ignore;
+mod unwrapped_kernel_in_triton_op;
 mod write_to_maybe_copy;
 
 use crate::finding::{Finding, Level};
@@ -47,8 +59,17 @@ pub struct Context<'a> {
     pub knowledge: &'a Knowledge,
     /// How fixes are made.
     pub rewrite: &'a rewrite::Options,
+    /// Rules that were asked for by their own names.
+    pub selected: Vec<&'static str>,
     /// What was found.
     pub findings: Vec<Finding>,
+}
+
+impl Context<'_> {
+    /// The rule was asked for by its own name.
+    pub fn is_selected(&self, rule: &Rule) -> bool {
+        self.selected.contains(&rule.name)
+    }
 }
 
 /// Every rule, in the order of the documentation.
@@ -56,6 +77,13 @@ pub static ALL: &[&Rule] = &[
     // registration
     &unregistered_launcher::RULE,
     &inline_launch::RULE,
+    &disabled_registration::RULE,
+    &unrecorded_op::RULE,
+    &bypassed_op::RULE,
+    &duplicate_op::RULE,
+    &library_lifetime::RULE,
+    &swallowed_registration::RULE,
+    &unwrapped_kernel_in_triton_op::RULE,
     // mutation
     &missing_mutates_arg::RULE,
     &spurious_mutates_arg::RULE,
@@ -69,6 +97,11 @@ pub static ALL: &[&Rule] = &[
     &unsupported_default::RULE,
     &unsupported_return::RULE,
     &invalid_op_name::RULE,
+    // fake
+    &missing_fake::RULE,
+    &fake_signature_mismatch::RULE,
+    &fake_output_mismatch::RULE,
+    &fake_reads_data::RULE,
     // meta
     &syntax_error::RULE,
     &unused_ignore::RULE,
@@ -82,12 +115,19 @@ pub fn names() -> Vec<&'static str> {
     names
 }
 
-/// Runs the rules for which `enabled` holds; findings are sorted by (file, start, rule).
-pub fn run(program: &Program, knowledge: &Knowledge, rewrite: &rewrite::Options, enabled: impl Fn(&Rule) -> bool) -> Vec<Finding> {
+/// Runs the rules for which `enabled` holds; findings are sorted by (file, start, rule). `selected`: it was asked for by its own name.
+pub fn run(
+    program: &Program,
+    knowledge: &Knowledge,
+    rewrite: &rewrite::Options,
+    enabled: impl Fn(&Rule) -> bool,
+    selected: impl Fn(&Rule) -> bool,
+) -> Vec<Finding> {
     let mut cx = Context {
         program,
         knowledge,
         rewrite,
+        selected: ALL.iter().filter(|rule| selected(rule)).map(|rule| rule.name).collect(),
         findings: Vec::new(),
     };
     for rule in ALL.iter().filter(|rule| enabled(rule)) {

@@ -1,10 +1,10 @@
 //! Puts definitions, implementations and fakes together.
 
 use super::declared::declared;
-use super::read::{Found, function_of, namespaces};
+use super::read::{Found, application, function_of, namespaces};
 use super::wrappers;
 use crate::facts::{ArgKind, Const, Op as Code};
-use crate::knowledge::frameworks::Role;
+use crate::knowledge::frameworks::{Argument, Role, Yields};
 use crate::knowledge::op_schema::OpSchema;
 use crate::link::resolve::{Resolver, ValueRef};
 use crate::program::{Declared, Fake, FunctionRef, Op, Written};
@@ -96,6 +96,7 @@ pub(super) fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
         },
         implementation,
         declared: declared(resolver, f),
+        name_place: f.name_value.filter(|v| v.at == f.at).and_then(|v| literal(resolver, v)),
         declared_place,
         func: None,
         fake,
@@ -110,6 +111,11 @@ pub(super) fn op_of(resolver: &Resolver<'_>, f: &Found, name: String) -> Op {
         autograd: false,
         returns_argument: returns_argument(resolver, f),
         written: written(f),
+        call: (f.at, f.value),
+        base: f.registrar.base.clone(),
+        guarded: row.guarded,
+        plain: row.yields != Yields::Op || !is_decorator(resolver, f),
+        drops_params: row.dropped != Argument::default(),
     }
 }
 
@@ -172,6 +178,21 @@ fn extend(
 fn is_fallthrough(resolver: &Resolver<'_>, v: Option<ValueRef>) -> bool {
     v.and_then(|v| resolver.external(v.at, v.value))
         .is_some_and(|name| name.ends_with(".fallthrough_kernel"))
+}
+
+/// The registrar stands above its function.
+fn is_decorator(resolver: &Resolver<'_>, f: &Found) -> bool {
+    let body = resolver.body(f.at);
+    body.call(f.call).decorates.is_some() || application(body, f.value).is_some_and(|(_, function)| function.is_some())
+}
+
+/// The place of a string literal.
+fn literal(resolver: &Resolver<'_>, v: ValueRef) -> Option<Place> {
+    let value = resolver.body(v.at).value(v.value);
+    matches!(value.op, Code::Const(Const::Str(_))).then_some(Place {
+        file: v.at.file,
+        span: value.span,
+    })
 }
 
 pub(super) fn is_none(resolver: &Resolver<'_>, v: ValueRef) -> bool {

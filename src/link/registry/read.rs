@@ -13,6 +13,7 @@ pub(super) struct Found {
     pub(super) registrar: Registrar,
     pub(super) at: FunctionRef,
     pub(super) call: CallId,
+    pub(super) value: ValueId,
     /// The op's full names; empty when they cannot be known.
     pub(super) names: Vec<String>,
     /// The value that holds the name.
@@ -149,6 +150,7 @@ fn read_with(
         registrar: registrar.clone(),
         at,
         call: id,
+        value,
         names: Vec::new(),
         name_value,
         implementation,

@@ -258,5 +258,7 @@ pub(super) fn of_op_object(resolver: &Resolver<'_>, at: FunctionRef, call: &Call
         shown: format!("torch.library.CustomOpDef.{name}"),
         function: None,
         dying: None,
+        base: None,
+        calls: Vec::new(),
     })
 }

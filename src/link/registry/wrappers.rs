@@ -22,6 +22,14 @@ pub(super) fn discover(resolver: &Resolver<'_>, found: &[Found]) -> Vec<Registra
             by_owner.entry(outermost(resolver, owner)).or_default().push(f);
         }
     }
+    // A fake whose name is put together (`ns + "::" + name`) belongs to the registrar that it stands in.
+    for f in found.iter().filter(|f| f.registrar.row.role == Role::Fake) {
+        if let Some(calls) = by_owner.get_mut(&outermost(resolver, f.at))
+            && !calls.iter().any(|c| (c.at, c.value) == (f.at, f.value))
+        {
+            calls.push(f);
+        }
+    }
     let rows = by_owner
         .into_iter()
         .filter_map(|(owner, calls)| registrar_of(resolver, owner, &calls));
@@ -49,6 +57,7 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
         ..Register::default()
     };
     let mut dying = None;
+    let mut base = None;
     let mut named = false;
     let mut called = false;
     for f in calls {
@@ -96,6 +105,15 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
             row.namespace = f.registrar.row.namespace.clone();
         }
         dying = dying.or_else(|| dying_library(resolver, f));
+        // A fake that is the same for all ops stands in the registrar itself.
+        row.fake_generated |= f.registrar.row.role == Role::Fake && place_of(f.implementation).is_none();
+        let own_key = |k: &&String| !k.starts_with("Autograd") && *k != "Meta";
+        if f.registrar.row.role == Role::Implement && row.default_key.is_none() {
+            row.default_key = f.key.as_ref().filter(own_key).cloned();
+        }
+        if matches!(f.registrar.row.role, Role::Op | Role::Define) {
+            base = base.or_else(|| f.registrar.base.clone());
+        }
     }
     if row.implementation != Argument::default() && row.form == Form::Decorator {
         row.form = Form::Both;
@@ -109,6 +127,8 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
         shown,
         function: Some(owner),
         dying,
+        base,
+        calls: calls.iter().map(|f| (f.at, f.value)).collect(),
     })
 }
 
@@ -128,13 +148,10 @@ fn as_argument(resolver: &Resolver<'_>, f: FunctionRef, p: u16) -> Argument {
     }
 }
 
-/// The place of a `Library(…)` that a function makes for itself and does not hand on.
+/// The place of a `Library(…)` that a body makes for itself and neither keeps nor hands on.
 pub(super) fn dying_library(resolver: &Resolver<'_>, f: &Found) -> Option<Place> {
     let library = f.library?;
     let function = resolver.function(f.at);
-    if function.kind != FunctionKind::Def {
-        return None;
-    }
     let made = resolver.entities(library.at, library.value).into_iter().find_map(|e| match e {
         Entity::Made(name, made) if name.ends_with("Library") => Some(made),
         _ => None,
@@ -147,13 +164,37 @@ pub(super) fn dying_library(resolver: &Resolver<'_>, f: &Found) -> Option<Place>
         Op::Return(x) | Op::SetOuter(_, x) | Op::SetAttr(_, _, x) | Op::SetIndex(_, _, x) | Op::Suspend(x) => {
             refers(resolver, f.at, x, made)
         }
-        Op::Call(call) => body.call(call).args.iter().any(|a| refers(resolver, f.at, a.value, made)),
+        Op::Call(call) => {
+            let call = body.call(call);
+            call.args.iter().any(|a| refers(resolver, f.at, a.value, made)) && !is_torchs(resolver, f.at, call.callee)
+        }
         _ => false,
     });
+    let kept = kept
+        || match function.kind {
+            FunctionKind::Def | FunctionKind::AsyncDef | FunctionKind::Lambda => false,
+            FunctionKind::Module => bound_at_the_end(resolver, f.at, made),
+            FunctionKind::Class => true,
+        };
     (!kept).then(|| Place {
         file: made.at.file,
         span: body.value(made.value).span,
     })
+}
+
+/// A function of `torch.library`, which does not keep the library that it is given.
+fn is_torchs(resolver: &Resolver<'_>, at: FunctionRef, callee: ValueId) -> bool {
+    let mut names = resolver.dotted(at, callee).into_iter().peekable();
+    names.peek().is_some() && names.all(|n| n.starts_with("torch.library."))
+}
+
+/// A global still refers to the object when the module body ends.
+fn bound_at_the_end(resolver: &Resolver<'_>, at: FunctionRef, made: ValueRef) -> bool {
+    resolver
+        .function(at)
+        .bindings
+        .iter()
+        .any(|&(_, value)| refers(resolver, at, value, made))
 }
 
 fn refers(resolver: &Resolver<'_>, at: FunctionRef, value: ValueId, made: ValueRef) -> bool {
@@ -214,6 +255,8 @@ fn disabled_row(resolver: &Resolver<'_>, f: FunctionRef) -> Registrar {
         shown,
         function: Some(f),
         dying: None,
+        base: None,
+        calls: Vec::new(),
     }
 }
 

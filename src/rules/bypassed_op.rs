@@ -1,0 +1,78 @@
+//! An op exists, but a hot call goes to its implementation and past the dispatcher.
+
+use super::registrations::{implementation, title};
+use super::{Context, Rule};
+use crate::finding::{Certainty, Finding, Label, Level};
+use crate::program::{Bypass, Op, Program};
+use crate::rewrite;
+
+/// The rule.
+pub(super) static RULE: Rule = Rule {
+    name: "bypassed-op",
+    group: "registration",
+    summary: "a hot call of an op's implementation instead of the op",
+    level: Level::Warning,
+    page: include_str!("../../rules/bypassed-op.md"),
+    check,
+};
+
+fn check(cx: &mut Context) {
+    let program = cx.program;
+    for op in program.ops.iter().filter(|op| op.plain && !op.disabled) {
+        let Some(func) = implementation(program, op).filter(|f| !f.launches.is_empty() || !f.mutates.is_empty()) else {
+            continue;
+        };
+        let bypasses = func.bypasses.iter();
+        for bypass in bypasses.filter(|b| !is_choice(program, op, b) && is_there(program, op, b)) {
+            cx.findings.push(finding(cx, op, bypass));
+        }
+    }
+}
+
+/// The calling function, or one around it, speaks of the op too: it chooses between the two.
+fn is_choice(program: &Program, op: &Op, bypass: &Bypass) -> bool {
+    let at = bypass.caller.function;
+    let (_, name) = op.name.split_once("::").unwrap_or_default();
+    let function = program.function(at);
+    let text = program.file(at.file).source.slice(function.span);
+    text.contains(&format!(".{name}")) && text.contains("torch.ops") || op.call.0 == at
+}
+
+/// The op is registered by the time of the call: with its implementation, or in a module that the caller's module imports.
+fn is_there(program: &Program, op: &Op, bypass: &Bypass) -> bool {
+    let registered = op.call.0.file;
+    if op.implementation.is_some_and(|f| f.file == registered) {
+        return true;
+    }
+    let caller = bypass.caller.function.file;
+    let mut functions = program.functions.iter().enumerate();
+    let index = functions.find(|(_, f)| f.function.file == caller).map(|(i, _)| i);
+    caller == registered
+        || index
+            .and_then(|i| program.imports.get(i))
+            .is_some_and(|files| files.contains(&registered))
+}
+
+fn finding(cx: &Context, op: &Op, bypass: &Bypass) -> Finding {
+    let program = cx.program;
+    let function = op.implementation.map(|f| program.function_name(f)).unwrap_or_default();
+    let by = program.qualname(bypass.caller.function);
+    Finding {
+        rule: RULE.name,
+        level: RULE.level,
+        certainty: Certainty::Certain,
+        message: format!("`{by}` calls `{function}` itself and not the op `{}`", title(program, op)),
+        help: op
+            .name_known
+            .then(|| format!("call `torch.ops.{}`", op.name.replacen("::", ".", 1))),
+        place: bypass.caller.place,
+        primary: "goes past the dispatcher".to_string(),
+        labels: vec![Label {
+            place: op.place,
+            message: format!("`{function}` is registered here"),
+        }],
+        notes: Vec::new(),
+        fix: rewrite::call_op(program, cx.knowledge, op, bypass),
+        heat: 1,
+    }
+}
