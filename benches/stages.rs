@@ -93,6 +93,7 @@ fn inputs(project: &Project) -> Vec<InputFile> {
         is_package: f.is_package,
         vendored: f.vendored,
         cold: f.cold,
+        named: f.named,
     };
     project.files.iter().map(file).collect()
 }

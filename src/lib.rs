@@ -8,6 +8,7 @@ pub mod finding;
 pub mod program;
 pub mod settings;
 pub mod source;
+pub mod words;
 
 pub mod extract;
 pub mod fix;

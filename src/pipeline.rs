@@ -9,12 +9,13 @@ use crate::fix;
 
 use crate::knowledge::Knowledge;
 use crate::link;
-use crate::program::{Program, ProgramFile};
+use crate::program::{LazyFacts, Program, ProgramFile};
 use crate::rewrite;
 use crate::rules::{self, Rule};
 use crate::settings::{Level, Settings, Style};
 use crate::source::{FileId, Source, Span};
 use crate::suppress;
+use crate::words::{Word, Words};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +36,8 @@ pub struct InputFile {
     pub vendored: bool,
     /// Tests, benchmarks, examples.
     pub cold: bool,
+    /// It was named itself, not only a folder that holds it: it is read whatever it says.
+    pub named: bool,
 }
 
 /// All that a check depends on. `files` are sorted by path.
@@ -333,8 +336,11 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
             ran: is_enabled(rule, settings),
         })
         .collect();
-    let files: Vec<_> = program.files.iter().map(|file| (&*file.source, &*file.facts)).collect();
-    let mut sorted = suppress::apply(found, &files, &names, unused);
+    let speaks = Word::of("opwright");
+    let speaking = (0..program.files.len()).filter(|&i| program.files[i].words.has(speaks));
+    let speaking: Vec<FileId> = speaking.map(|i| FileId(i as u32)).collect();
+    let file = |id: FileId| (&*program.file(id).source, &*program.file(id).facts);
+    let mut sorted = suppress::apply(found, &file, &speaking, &names, unused);
     let is_on = |finding: &Finding| {
         let path = &program.file(finding.place.file).source.path;
         rule_named(finding.rule).is_none_or(|rule| level_in(rule, path, settings) != Some(None))
@@ -342,7 +348,7 @@ pub fn judge(program: Program, knowledge: &Knowledge, settings: &Settings) -> Ch
     if !settings.path_levels.is_empty() {
         sorted.findings.retain(is_on);
     }
-    let split = suppress::baseline::split(sorted.findings, &settings.accepted, &files);
+    let split = suppress::baseline::split(sorted.findings, &settings.accepted, &file);
     sorted.findings = split.left;
     for finding in &mut sorted.findings {
         if let Some(fix) = &mut finding.fix {
@@ -424,38 +430,36 @@ fn rewrite_options(settings: &Settings) -> rewrite::Options {
     }
 }
 
-/// Facts of all files, in parallel, the largest files first so that no thread is left with one at the end.
+/// The words of all files, in parallel; their facts wait until somebody asks.
 pub fn extract_all(files: &[InputFile]) -> Vec<ProgramFile> {
-    let mut order: Vec<usize> = (0..files.len()).collect();
-    order.sort_by_key(|&index| std::cmp::Reverse(files[index].source.text.len()));
-    let mut facts: Vec<(usize, ProgramFile)> = order
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|index| (index, extract_one(&files[index])))
-        .collect();
-    facts.sort_by_key(|(index, _)| *index);
-    facts.into_iter().map(|(_, file)| file).collect()
+    files.par_iter().map(extract_one).collect()
 }
 
-/// Facts of one file; a file without text has one syntax error that says why.
+/// One file, its facts to be made when asked for; a file without text has one syntax error that says why.
 pub fn extract_one(file: &InputFile) -> ProgramFile {
-    let mut facts = extract(&file.source);
-    if let Some(why) = &file.unreadable {
-        facts.syntax_errors.insert(
-            0,
-            SyntaxError {
-                span: Span::at(0),
-                message: why.clone(),
-            },
-        );
-    }
+    let (source, unreadable) = (file.source.clone(), file.unreadable.clone());
+    let make = move || {
+        let mut facts = extract(&source);
+        if let Some(why) = &unreadable {
+            facts.syntax_errors.insert(
+                0,
+                SyntaxError {
+                    span: Span::at(0),
+                    message: why.clone(),
+                },
+            );
+        }
+        facts
+    };
     ProgramFile {
         source: file.source.clone(),
-        facts: Arc::new(facts),
+        words: Arc::new(Words::of(&file.source.text)),
+        facts: LazyFacts::new(make),
         module: file.module.clone(),
         is_package: file.is_package,
         vendored: file.vendored,
         cold: file.cold,
+        named: file.named || file.unreadable.is_some(),
     }
 }
 
@@ -472,6 +476,7 @@ mod tests {
             is_package: false,
             vendored: false,
             cold: false,
+            named: false,
         };
         let inputs: Vec<InputFile> = texts.iter().enumerate().map(file).collect();
         (

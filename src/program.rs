@@ -4,9 +4,12 @@
 
 use crate::facts::{CallId, Facts, Function, FunctionId, Name, ValueId};
 use crate::source::{FileId, Place, Source, Span};
+use crate::words::Words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 /// A function of the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,8 +25,10 @@ pub struct FunctionRef {
 pub struct ProgramFile {
     /// Text and path.
     pub source: Arc<Source>,
+    /// Its words.
+    pub words: Arc<Words>,
     /// What it says.
-    pub facts: Arc<Facts>,
+    pub facts: LazyFacts,
     /// Dotted module name (`vllm.utils`); `__init__` files have their package's name.
     pub module: String,
     /// It is an `__init__` file.
@@ -32,6 +37,50 @@ pub struct ProgramFile {
     pub vendored: bool,
     /// Tests, benchmarks, examples.
     pub cold: bool,
+    /// To be read whatever it says.
+    pub named: bool,
+}
+
+/// Facts of a file, made when first asked for: most files of a project are never asked.
+#[derive(Clone)]
+pub struct LazyFacts(Arc<Lazy>);
+
+struct Lazy {
+    made: OnceLock<Facts>,
+    make: Box<dyn Fn() -> Facts + Send + Sync>,
+}
+
+impl LazyFacts {
+    /// Facts that `make` will give.
+    pub fn new(make: impl Fn() -> Facts + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Lazy {
+            made: OnceLock::new(),
+            make: Box::new(make),
+        }))
+    }
+}
+
+impl From<Facts> for LazyFacts {
+    fn from(facts: Facts) -> Self {
+        Self(Arc::new(Lazy {
+            made: OnceLock::from(facts),
+            make: Box::new(Facts::default),
+        }))
+    }
+}
+
+impl Deref for LazyFacts {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        self.0.made.get_or_init(|| (self.0.make)())
+    }
+}
+
+impl fmt::Debug for LazyFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.made.get().fmt(f)
+    }
 }
 
 /// The linked project.
@@ -55,8 +104,8 @@ pub struct Program {
     pub modules: BTreeMap<String, FileId>,
     /// The frameworks that the project is or uses, by the names of their files (`vllm`, `sglang`, …), main one first.
     pub frameworks: Vec<String>,
-    /// For each function of interest, the modules (files) that its module imports, directly or not: import cycles ask here.
-    pub imports: Vec<Vec<FileId>>,
+    /// Files that `link` had reason to read, sorted: in the others nothing can launch, register or call what does.
+    pub read: Vec<FileId>,
 }
 
 /// Index into [`Program::kernels`].

@@ -7,6 +7,7 @@ use crate::project::{BaselineChoice, Failure, Request, baseline};
 use crate::report::plural;
 use crate::settings::Accepted;
 use crate::suppress;
+use crate::source::FileId;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -22,8 +23,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
         (None, configured) => run.project.root.join(configured.as_deref().unwrap_or(baseline::DEFAULT)),
     };
     let checked = pipeline::check(&run.input());
-    let files: Vec<_> = checked.program.files.iter().map(|file| (&*file.source, &*file.facts)).collect();
-    let now = suppress::baseline::of(&checked.findings, &files);
+    let program = &checked.program;
+    let file = |id: FileId| (&*program.file(id).source, &*program.file(id).facts);
+    let now = suppress::baseline::of(&checked.findings, &file);
     match args.action {
         BaselineAction::Write => write(&path, &now, out)?,
         BaselineAction::Prune => prune(&path, &now, out)?,

@@ -135,6 +135,7 @@ impl Run {
             is_package: f.is_package,
             vendored: f.vendored,
             cold: f.cold,
+            named: f.named,
         });
         Input {
             files: files.collect(),

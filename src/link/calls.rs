@@ -1,11 +1,15 @@
 //! Who calls a function: every mention of it in the project, resolved.
 
 use super::host::Host;
-use crate::facts::{MODULE, Name, Op, ValueId};
+use super::reach;
+use super::resolve::{ClassRef, Resolver};
+use crate::facts::{MODULE, Op, ValueId};
 use crate::program::{Caller, FunctionRef};
 use crate::source::{FileId, Place};
+use crate::words::{Word, Words};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
 
 /// Callers of callers are looked for this many steps out.
 const ROUNDS: usize = 8;
@@ -37,9 +41,11 @@ pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef]) -> FxHashMap<F
 fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<FunctionRef, Vec<Caller>> {
     let resolver = host.resolver;
     let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
-    let per_file: Vec<Vec<(FunctionRef, Caller)>> = (0..resolver.files.len())
+    let asked = Asked::new(resolver, wanted);
+    let per_file: Vec<Vec<(FunctionRef, Caller)>> = resolver
+        .files_where(|_, words| asked.of(words))
         .into_par_iter()
-        .map(|i| in_file(host, FileId(i as u32), &names, wanted))
+        .map(|file| in_file(host, file, &names, wanted))
         .collect();
     let mut found: FxHashMap<FunctionRef, Vec<Caller>> = FxHashMap::default();
     for (f, caller) in per_file.into_iter().flatten() {
@@ -48,34 +54,55 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<Funct
     found
 }
 
+/// The words of mentions: a function's name; a method's, beside a name by which its class's instances are spoken of.
+struct Asked {
+    functions: FxHashSet<Word>,
+    methods: Vec<(FxHashSet<Word>, FxHashSet<Word>)>,
+}
+
+impl Asked {
+    fn new(resolver: &Resolver<'_>, wanted: &FxHashSet<FunctionRef>) -> Self {
+        let (mut functions, mut methods) = (FxHashSet::default(), BTreeMap::<ClassRef, FxHashSet<Word>>::new());
+        let mut sorted: Vec<FunctionRef> = wanted.iter().copied().collect();
+        sorted.sort_unstable();
+        for f in sorted {
+            let function = resolver.function(f);
+            let name = Word::of(resolver.text(f.file, function.name));
+            match function.class {
+                Some(class) => methods.entry(ClassRef { file: f.file, class }).or_default().insert(name),
+                None => functions.insert(name),
+            };
+        }
+        let methods: Vec<_> = methods.into_iter().collect();
+        let methods = methods
+            .into_par_iter()
+            .map(|(class, names)| (reach::instances(resolver, class), names))
+            .collect();
+        Self { functions, methods }
+    }
+
+    fn of(&self, words: &Words) -> bool {
+        words.has_any(&self.functions) || self.methods.iter().any(|(classes, names)| words.has_any(names) && words.has_any(classes))
+    }
+}
+
 fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {
     let facts = host.resolver.facts(file);
-    let here: FxHashSet<Name> = facts
-        .names
-        .iter()
-        .enumerate()
-        .filter(|(_, n)| names.contains(&***n))
-        .map(|(i, _)| Name(i as u32))
-        .collect();
+    let here: Vec<bool> = facts.names.iter().map(|n| names.contains(&**n)).collect();
     let mut out = Vec::new();
-    if here.is_empty() {
-        return out;
+    let mut free = here.clone();
+    for import in facts.imports.iter().filter(|i| i.member.is_some_and(|m| here[m.index()])) {
+        free[import.bound.index()] = true;
     }
-    let renamed: FxHashSet<Name> = facts
-        .imports
-        .iter()
-        .filter(|i| i.member.is_some_and(|m| here.contains(&m)))
-        .map(|i| i.bound)
-        .collect();
     for (id, function) in facts.functions() {
         let at = FunctionRef { file, function: id };
         let body = &function.body;
         let named = |v: ValueId| match body.op(v) {
-            Op::Free(n) => here.contains(&n) || renamed.contains(&n),
-            Op::Attr(_, n) => here.contains(&n),
-            Op::Import(i) => facts.imports[i.index()].member.is_some_and(|m| here.contains(&m)),
-            Op::Function(f) => here.contains(&facts.function(f).name),
-            Op::Call(c) => body.call(c).decorates.is_some_and(|f| here.contains(&facts.function(f).name)),
+            Op::Free(n) => free[n.index()],
+            Op::Attr(_, n) => here[n.index()],
+            Op::Import(i) => facts.imports[i.index()].member.is_some_and(|m| here[m.index()]),
+            Op::Function(f) => here[facts.function(f).name.index()],
+            Op::Call(c) => body.call(c).decorates.is_some_and(|f| here[facts.function(f).name.index()]),
             _ => false,
         };
         let targets = |v: ValueId| -> Vec<FunctionRef> {

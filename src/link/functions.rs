@@ -14,6 +14,7 @@ use crate::program::{
     Write,
 };
 use crate::source::{Place, Span};
+use crate::words::Word;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -634,7 +635,9 @@ fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> F
             out.insert(f);
         }
     }
-    for file in resolver.files.iter().filter(|f| f.is_package) {
+    let asked: FxHashSet<Word> = names.keys().map(|n| Word::of(n)).collect();
+    for id in resolver.files_where(|id, words| resolver.files[id.index()].is_package && words.has_any(&asked)) {
+        let file = &resolver.files[id.index()];
         for import in file.facts.imports.iter().filter(|i| i.function == MODULE) {
             let Some(member) = import.member else { continue };
             let Some(candidates) = names.get(file.facts.name(member)) else {

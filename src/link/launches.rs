@@ -2,10 +2,12 @@
 
 use super::host::Host;
 use super::registry::argument;
+use super::reach;
 use super::resolve::Entity;
 use crate::facts::{ArgKind, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::FunctionRef;
 use crate::source::FileId;
+use crate::words::{Word, Words};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -27,9 +29,14 @@ pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
         .map(|k| resolver.text(k.file, resolver.function(*k).name))
         .collect();
     let launcher_calls: FxHashSet<&str> = host.registry.launcher_calls().into_iter().collect();
-    let per_file: Vec<Candidates> = (0..resolver.files.len())
+    let holders = reach::holders(resolver, &host.kernels.keys().copied().collect());
+    let spoken: FxHashSet<Word> = names.iter().copied().chain(host.registry.launcher_names()).map(Word::of).collect();
+    let runs = Word::of("run");
+    let launches = |words: &Words| (words.launch_like || words.has(runs)) && words.has_any(&holders);
+    let per_file: Vec<Candidates> = resolver
+        .files_where(|_, words| words.launch_like && words.kernel_like || words.has_any(&spoken) || launches(words))
         .into_par_iter()
-        .map(|i| of_file(host, FileId(i as u32), &names, &launcher_calls))
+        .map(|file| of_file(host, file, &names, &launcher_calls))
         .collect();
     let mut all = Candidates::default();
     for one in per_file {

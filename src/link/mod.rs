@@ -7,17 +7,21 @@ mod host;
 mod kernels;
 mod launches;
 mod modules;
+mod reach;
 mod registry;
 mod resolve;
 mod schema;
 mod types;
 
 use crate::knowledge::Knowledge;
+use crate::knowledge::frameworks::Framework;
 use crate::program::{KernelId, Program, ProgramFile, Registrar};
+use crate::words::Word;
 use host::Host;
 use registry::Registry;
 use resolve::Resolver;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 
 /// What `link` must be told of the settings.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +40,8 @@ pub struct Options {
 pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -> Program {
     let modules = modules::Modules::new(&files, &options.vendored);
     let resolver = Resolver::new(&files, &modules, knowledge);
+    let speaks = Word::of("opwright");
+    resolver.files_where(|id, words| files[id.index()].named || words.has(speaks));
     let found = kernels::kernels(&resolver, knowledge);
     let effects: FxHashMap<_, _> = found.iter().map(|(k, e)| (k.function, e.clone())).collect();
     let ids: FxHashMap<_, _> = found
@@ -61,9 +67,9 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
             .implementation
             .and_then(|f| linked.functions.binary_search_by_key(&f, |x| x.function).ok());
     }
-    let frameworks = frameworks(&files, knowledge);
+    let frameworks = frameworks(&resolver, knowledge);
     let registrars = registrars(&registry);
-    let imports = modules::import_closure(&modules, &files);
+    let read = resolver.read.files();
     Program {
         kernels,
         functions: linked.functions,
@@ -73,7 +79,7 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
         by_function,
         modules: modules.sorted(),
         frameworks,
-        imports,
+        read,
         files,
     }
 }
@@ -93,33 +99,23 @@ fn registrars(registry: &Registry) -> Vec<Registrar> {
 }
 
 /// The frameworks that the project is, then those that it imports from; by name within each.
-fn frameworks(files: &[ProgramFile], knowledge: &Knowledge) -> Vec<String> {
+fn frameworks(resolver: &Resolver, knowledge: &Knowledge) -> Vec<String> {
     let top = |module: &str| module.split('.').next().unwrap_or(module).to_owned();
-    let own: std::collections::BTreeSet<String> = files.iter().map(|f| top(&f.module)).collect();
-    let mut imported: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
-    for file in files {
-        for import in file.facts.imports.iter().filter(|i| i.level == 0) {
-            let module = file.facts.name(import.module);
-            let package = module.split('.').next().unwrap_or(module);
-            if !own.contains(package) && !imported.contains(package) {
-                imported.insert(package.to_owned());
-            }
-        }
-    }
-    let is =
-        |set: &std::collections::BTreeSet<String>, f: &crate::knowledge::frameworks::Framework| f.packages.iter().any(|p| set.contains(p));
-    let mut names: Vec<String> = knowledge
-        .frameworks
-        .iter()
-        .filter(|f| is(&own, f))
-        .map(|f| f.name.clone())
-        .collect();
-    names.extend(
-        knowledge
-            .frameworks
-            .iter()
-            .filter(|f| !is(&own, f) && is(&imported, f))
-            .map(|f| f.name.clone()),
-    );
-    names
+    let own: BTreeSet<String> = resolver.files.iter().map(|f| top(&f.module)).collect();
+    let is = |f: &&Framework| f.packages.iter().any(|p| own.contains(p));
+    let imported = |f: &&Framework| f.packages.iter().any(|p| is_imported(resolver, p));
+    let own_first = knowledge.frameworks.iter().filter(is);
+    let then = knowledge.frameworks.iter().filter(|f| !is(f)).filter(imported);
+    own_first.chain(then).map(|f| f.name.clone()).collect()
+}
+
+/// Whether some file imports from a package. A text with `import package` or `from package` is asked for its facts.
+fn is_imported(resolver: &Resolver, package: &str) -> bool {
+    let word = Word::of(package);
+    let phrases = [format!("import {package}"), format!("from {package}")];
+    let may = |file: &&ProgramFile| file.words.has(word) && phrases.iter().any(|p| memchr::memmem::find(file.source.text.as_bytes(), p.as_bytes()).is_some());
+    resolver.files.iter().filter(may).any(|file| {
+        let of = |module: &str| module.split('.').next() == Some(package);
+        file.facts.imports.iter().any(|i| i.level == 0 && of(file.facts.name(i.module)))
+    })
 }

@@ -1,6 +1,5 @@
 //! The module graph: which file a dotted name is, and what a module exports.
 
-use crate::facts::{Facts, Import};
 use crate::program::ProgramFile;
 use crate::source::FileId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -114,65 +113,4 @@ pub(crate) fn absolute(file: &ProgramFile, level: u32, module: &str) -> Option<S
         (false, true) => base.to_owned(),
         (false, false) => format!("{base}.{module}"),
     })
-}
-
-/// The files that an import may run, in the project.
-pub(crate) fn import_targets(modules: &Modules, file: &ProgramFile, facts: &Facts, import: &Import) -> Vec<FileId> {
-    let Some(base) = absolute(file, import.level, facts.name(import.module)) else {
-        return Vec::new();
-    };
-    let mut targets = Vec::new();
-    let mut push = |name: &str| targets.extend(modules.file(name));
-    let mut upto = String::new();
-    for part in base.split('.') {
-        if !upto.is_empty() {
-            upto.push('.');
-        }
-        upto.push_str(part);
-        push(&upto);
-    }
-    if let Some(member) = import.member {
-        push(&format!("{base}.{}", facts.name(member)));
-    }
-    targets
-}
-
-/// For each file, the files that importing it runs, directly or not (imports inside functions and under `TYPE_CHECKING` left out). Sorted.
-pub(crate) fn import_closure(modules: &Modules, files: &[ProgramFile]) -> Vec<Vec<FileId>> {
-    files
-        .iter()
-        .enumerate()
-        .map(|(i, file)| {
-            let facts = &file.facts;
-            let at_import = |import: &&Import| !import.type_checking && runs_at_import(facts, import.function);
-            let mut direct: Vec<FileId> = facts
-                .imports
-                .iter()
-                .filter(at_import)
-                .flat_map(|import| import_targets(modules, file, facts, import))
-                .chain(
-                    facts
-                        .star_imports
-                        .iter()
-                        .filter_map(|s| modules.file(&absolute(file, s.level, facts.name(s.module))?)),
-                )
-                .filter(|target| target.index() != i)
-                .collect();
-            direct.sort_unstable();
-            direct.dedup();
-            direct
-        })
-        .collect()
-}
-
-fn runs_at_import(facts: &Facts, mut function: crate::facts::FunctionId) -> bool {
-    use crate::facts::{FunctionKind, MODULE};
-    while function != MODULE {
-        let f = facts.function(function);
-        if f.kind != FunctionKind::Class {
-            return false;
-        }
-        function = f.parent;
-    }
-    true
 }

@@ -183,6 +183,11 @@ impl Registry {
             .collect()
     }
 
+    /// The last parts of the names of all launchers, decorators among them.
+    pub(crate) fn launcher_names(&self) -> impl Iterator<Item = &str> {
+        self.launchers.iter().filter_map(|l| l.call.rsplit('.').next())
+    }
+
     /// What a framework file says of a callee.
     pub(crate) fn callee(&self, name: &str) -> Option<&Callee> {
         self.callees.get(name)

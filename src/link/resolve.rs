@@ -10,6 +10,7 @@ mod names;
 mod texts;
 
 use super::modules::Modules;
+use super::reach::Read;
 use crate::facts::{Body, ClassId, Facts, Function, Name, Op, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, ProgramFile};
@@ -76,6 +77,8 @@ pub(crate) struct Resolver<'a> {
     pub(crate) files: &'a [ProgramFile],
     pub(crate) modules: &'a Modules,
     knowledge: &'a Knowledge,
+    /// Files that a look at all files concerned.
+    pub(crate) read: Read,
     /// Name tables by text, made for a file when it is first asked.
     names: Vec<OnceLock<FxHashMap<&'a str, Name>>>,
     /// What functions assign to globals, by file.
@@ -92,6 +95,7 @@ impl<'a> Resolver<'a> {
             files,
             modules,
             knowledge,
+            read: Read::new(files.len()),
             names,
             filled_in: files.iter().map(|_| OnceLock::new()).collect(),
             exports: RwLock::default(),

@@ -212,7 +212,9 @@ impl Engine {
             input.source = Arc::new(Source::new(input.source.path.clone(), text));
             input.unreadable = unreadable;
             let mut after = pipeline::extract_one(input);
-            if *after.facts == *before.facts {
+            // Words in comments change nothing but which broken files are worth a word.
+            let same_words = after.words == before.words || after.facts.syntax_errors.is_empty();
+            if same_words && *after.facts == *before.facts {
                 after.facts = before.facts.clone();
             } else {
                 relink = true;
@@ -289,11 +291,13 @@ fn keep(input: &InputFile, known: &mut BTreeMap<String, ProgramFile>) -> Option<
     let same = before.source.text == input.source.text && input.unreadable.is_none() && !before.source.text.is_empty();
     same.then(|| ProgramFile {
         source: input.source.clone(),
+        words: before.words,
         facts: before.facts,
         module: input.module.clone(),
         is_package: input.is_package,
         vendored: input.vendored,
         cold: input.cold,
+        named: input.named,
     })
 }
 
@@ -305,6 +309,7 @@ fn input(file: &project::File) -> InputFile {
         is_package: file.is_package,
         vendored: file.vendored,
         cold: file.cold,
+        named: file.named,
     }
 }
 

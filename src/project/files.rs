@@ -225,6 +225,7 @@ pub fn read_all(found: Found, stdin: Option<(PathBuf, &[u8])>, buffers: &BTreeMa
                 vendored: false,
                 cold: false,
                 shown,
+                named: false,
             }
         })
         .collect()

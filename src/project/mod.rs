@@ -99,6 +99,8 @@ pub struct File {
     pub cold: bool,
     /// It was named, or lies in a folder that was: findings in it are reported.
     pub shown: bool,
+    /// It was named itself.
+    pub named: bool,
 }
 
 /// Why the run cannot start: one message, ready for the user.
@@ -131,6 +133,7 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     for file in &mut files {
         file.vendored = globs.vendored(&file.source.path);
         file.cold = globs.cold(&file.source.path);
+        file.named = named.contains(&file.path);
     }
     let paths: Vec<&str> = files.iter().map(|file| file.source.path.as_str()).collect();
     settings.path_levels = configured.path_levels(&paths, rules)?;

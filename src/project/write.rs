@@ -84,6 +84,7 @@ mod tests {
             vendored: false,
             cold: false,
             shown: true,
+            named: false,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Level};
-use crate::source::{FileId, Place};
+use crate::source::Place;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -15,7 +15,8 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(cx: &mut Context) {
-    for (index, file) in cx.program.files.iter().enumerate() {
+    for &id in &cx.program.read {
+        let file = cx.program.file(id);
         let Some(first) = file.facts.syntax_errors.first() else { continue };
         let more = file.facts.syntax_errors.len() - 1;
         let notes = if more == 0 {
@@ -30,7 +31,7 @@ fn check(cx: &mut Context) {
             message: first.message.clone(),
             help: Some("correct the file, or leave it out with `exclude` in the configuration".into()),
             place: Place {
-                file: FileId(index as u32),
+                file: id,
                 span: first.span,
             },
             primary: String::new(),

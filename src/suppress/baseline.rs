@@ -3,7 +3,8 @@
 use crate::facts::{Facts, Function, FunctionKind};
 use crate::finding::Finding;
 use crate::settings::Accepted;
-use crate::source::{Source, Span};
+use super::FileOf;
+use crate::source::Span;
 use std::collections::BTreeMap;
 
 /// A file that does not parse hides everything else in it: never accepted.
@@ -19,7 +20,7 @@ pub struct Split {
 }
 
 /// Splits findings. Of equal ones, as many as the baseline counts are accepted, from the top.
-pub fn split(found: Vec<Finding>, baseline: &BTreeMap<Accepted, u32>, files: &[(&Source, &Facts)]) -> Split {
+pub fn split<'f>(found: Vec<Finding>, baseline: &BTreeMap<Accepted, u32>, file: FileOf<'_, 'f>) -> Split {
     let mut split = Split::default();
     if baseline.is_empty() {
         split.left = found;
@@ -27,7 +28,7 @@ pub fn split(found: Vec<Finding>, baseline: &BTreeMap<Accepted, u32>, files: &[(
     }
     let mut room = baseline.clone();
     for finding in found {
-        match key(&finding, files).and_then(|key| room.get_mut(&key)).filter(|count| **count > 0) {
+        match key(&finding, file).and_then(|key| room.get_mut(&key)).filter(|count| **count > 0) {
             Some(count) => {
                 *count -= 1;
                 split.accepted.push(finding);
@@ -39,16 +40,16 @@ pub fn split(found: Vec<Finding>, baseline: &BTreeMap<Accepted, u32>, files: &[(
 }
 
 /// The baseline that accepts these findings.
-pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>, files: &[(&Source, &Facts)]) -> BTreeMap<Accepted, u32> {
+pub fn of<'a, 'f>(findings: impl IntoIterator<Item = &'a Finding>, file: FileOf<'_, 'f>) -> BTreeMap<Accepted, u32> {
     let mut baseline = BTreeMap::new();
-    for key in findings.into_iter().filter_map(|finding| key(finding, files)) {
+    for key in findings.into_iter().filter_map(|finding| key(finding, file)) {
         *baseline.entry(key).or_default() += 1;
     }
     baseline
 }
 
-fn key(finding: &Finding, files: &[(&Source, &Facts)]) -> Option<Accepted> {
-    let (source, facts) = files[finding.place.file.index()];
+fn key<'f>(finding: &Finding, file: FileOf<'_, 'f>) -> Option<Accepted> {
+    let (source, facts) = file(finding.place.file);
     let text = source.slice(finding.place.span).split_whitespace().collect::<Vec<_>>().join(" ");
     (finding.rule != NEVER).then(|| Accepted {
         file: source.path.clone(),

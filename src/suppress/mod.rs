@@ -8,6 +8,7 @@ pub use insert::ignore;
 use crate::facts::{Directive, Facts, Function, FunctionKind};
 use crate::finding::{Certainty, Edit, Finding, Fix, Level, Safety};
 use crate::source::{FileId, Place, Source, Span};
+use std::collections::BTreeMap;
 
 /// The rule that reports comments which ignore nothing or cannot be read.
 pub const UNUSED: &str = "unused-ignore";
@@ -41,19 +42,35 @@ pub struct Sorted {
     pub ignored: Vec<Ignored>,
 }
 
+/// Text and facts of a file, asked for when needed.
+pub type FileOf<'f, 'a> = &'f dyn Fn(FileId) -> (&'a Source, &'a Facts);
+
 /// Splits the findings. With `report_unused`, comments that cover nothing become findings.
-pub fn apply(found: Vec<Finding>, files: &[(&Source, &Facts)], rules: &[RuleName], report_unused: bool) -> Sorted {
+///
+/// `speaking` are the files that may hold such comments, sorted; only of these and of files with findings is `file` asked.
+pub fn apply<'a>(
+    found: Vec<Finding>,
+    file: FileOf<'_, 'a>,
+    speaking: &[FileId],
+    rules: &[RuleName],
+    report_unused: bool,
+) -> Sorted {
     let mut sorted = Sorted::default();
-    let mut comments: Vec<Vec<Comment>> = files
-        .iter()
-        .map(|(source, facts)| facts.directives.iter().map(|d| Comment::new(d, source, facts)).collect())
-        .collect();
+    let comments_of = |id: FileId| {
+        let (source, facts) = file(id);
+        facts.directives.iter().map(|d| Comment::new(d, source, facts)).collect()
+    };
+    let mut comments: BTreeMap<FileId, Vec<Comment>> = speaking.iter().map(|&id| (id, comments_of(id))).collect();
     for finding in found {
-        let (source, facts) = files[finding.place.file.index()];
+        let Some(comments) = comments.get_mut(&finding.place.file).filter(|c| !c.is_empty()) else {
+            sorted.findings.push(finding);
+            continue;
+        };
+        let (source, facts) = file(finding.place.file);
         let group = rules.iter().find(|rule| rule.name == finding.rule).map_or("", |rule| rule.group);
         let lines = lines_of(&finding, source, facts);
         let mut hit = None;
-        for comment in &mut comments[finding.place.file.index()] {
+        for comment in comments {
             if let Some(index) = comment.covers(finding.rule, group, &lines) {
                 comment.used[index] = true;
                 hit = hit.or(Some(comment.directive.reason.clone()));
@@ -65,11 +82,11 @@ pub fn apply(found: Vec<Finding>, files: &[(&Source, &Facts)], rules: &[RuleName
         }
     }
     if report_unused {
-        for (index, comments) in comments.iter().enumerate() {
-            let file = FileId(index as u32);
+        for (&id, comments) in &comments {
+            let (source, _) = file(id);
             let found: Vec<Finding> = comments
                 .iter()
-                .flat_map(|comment| comment.complaints(file, files[index].0, rules))
+                .flat_map(|comment| comment.complaints(id, source, rules))
                 .collect();
             // An `ignore-file[unused-ignore]` speaks of these too.
             let silenced = comments

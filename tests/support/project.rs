@@ -85,6 +85,7 @@ impl TestProject {
             is_package: f.is_package,
             vendored: f.vendored,
             cold: f.cold,
+            named: f.named,
         };
         self.read.files.iter().map(input).collect()
     }

@@ -7,7 +7,9 @@ use crate::knowledge::frameworks::KernelDecorator;
 use crate::link::resolve::{Entity, Resolver};
 use crate::program::FunctionRef;
 use crate::source::FileId;
-use rustc_hash::{FxHashMap, FxHasher};
+use crate::link::reach;
+use crate::words::{Word, Words};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
@@ -30,12 +32,34 @@ pub(super) fn kernels(resolver: &Resolver, knowledge: &Knowledge) -> Vec<Found> 
         makers: FxHashMap::default(),
     };
     let mut found = BTreeMap::new();
-    for file in (0..resolver.files.len()).map(|i| FileId(i as u32)) {
-        finder.decorated(file, &mut found);
-        finder.called(file, &mut found);
+    let makers: Vec<Vec<Word>> = finder.maker_names().map(reach::parts).collect();
+    let on_the_way = |words: &Words| makers.iter().any(|parts| words.has_all(&parts[..parts.len() - 1]));
+    let mut carriers: FxHashSet<Word> = FxHashSet::default();
+    let mut looked: FxHashSet<FileId> = FxHashSet::default();
+    loop {
+        let known = carriers.len();
+        let files = resolver.files_where(|_, words| on_the_way(words) || words.has_any(&carriers));
+        for file in files.into_iter().filter(|f| looked.insert(*f)) {
+            finder.decorated(file, &mut found);
+            finder.called(file, &mut found);
+            carriers.extend(finder.carriers(file));
+        }
+        if carriers.len() == known {
+            return found.into_values().collect();
+        }
     }
-    found.into_values().collect()
 }
+
+/// The names of what makes kernels of `triton.language`.
+const TRITON: &[(&str, &str)] = &[
+    ("triton.jit", "triton"),
+    ("triton.runtime.jit", "triton"),
+    ("triton.runtime.jit.jit", "triton"),
+    ("triton.JITFunction", "triton"),
+    ("triton.runtime.jit.JITFunction", "triton"),
+    ("triton.experimental.gluon.jit", "gluon"),
+    ("triton.experimental.gluon._runtime.jit", "gluon"),
+];
 
 /// What a decorator makes of a function.
 #[derive(Clone, Debug, Default)]
@@ -210,14 +234,32 @@ impl Finder<'_, '_> {
         if let Some(other) = self.others.iter().find(|k| k.name == path) {
             return Some((other.dialect.clone(), other.triton));
         }
-        let dialect = match path {
-            "triton.jit" | "triton.runtime.jit" | "triton.runtime.jit.jit" | "triton.JITFunction" | "triton.runtime.jit.JITFunction" => {
-                "triton"
+        let (_, dialect) = TRITON.iter().find(|(name, _)| *name == path)?;
+        Some(((*dialect).to_string(), true))
+    }
+
+    fn maker_names(&self) -> impl Iterator<Item = &str> {
+        let triton = TRITON.iter().map(|(name, _)| *name);
+        triton.chain(self.others.iter().map(|k| k.name.as_str()))
+    }
+
+    /// Names of this file under which others may make kernels without saying so.
+    fn carriers(&self, file: FileId) -> Vec<Word> {
+        let leads = |path: &str| self.maker_names().any(|m| m.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+        let own = |name: &str| self.maker_names().any(|m| m.split('.').rev().skip(1).any(|part| part == name));
+        let mut found = reach::carriers(self.resolver, file, &leads, &own);
+        let facts = self.resolver.facts(file);
+        for (id, function) in facts.functions() {
+            let makes = function.body.calls.iter().any(|call| {
+                let spoken = self.resolver.spoken(at(file, id), call.callee);
+                call.decorates.is_none() && spoken.is_some_and(names_jit) && call.args.first().is_some_and(|a| self.is_parameter(at(file, id), a.value))
+            });
+            if makes {
+                let outer = if facts.function(function.parent).kind == FunctionKind::Def { facts.function(function.parent) } else { function };
+                found.extend([function, outer].map(|f| Word::of(facts.name(f.name))));
             }
-            "triton.experimental.gluon.jit" | "triton.experimental.gluon._runtime.jit" => "gluon",
-            _ => return None,
-        };
-        Some((dialect.to_string(), true))
+        }
+        found
     }
 
     /// Whether a function of the project, or one inside it, gives its own parameter to `triton.jit`.

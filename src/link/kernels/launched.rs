@@ -3,8 +3,8 @@
 use super::kinds::{self, Kind};
 use super::summary::{Analysis, Votes};
 use crate::facts::{ArgKind, Call, Const, FunctionId, Op, UnaryOp, ValueId};
+use crate::link::reach;
 use crate::program::FunctionRef;
-use crate::source::FileId;
 use rustc_hash::FxHashSet;
 
 const DEEPEST: u32 = 12;
@@ -17,7 +17,8 @@ impl Analysis<'_, '_> {
             return;
         }
         let resolver = self.resolver;
-        for file in (0..resolver.files.len()).map(|i| FileId(i as u32)) {
+        let holders = reach::holders(resolver, &wanted);
+        for file in resolver.files_where(|_, words| words.launch_like && words.has_any(&holders)) {
             for (i, function) in resolver.facts(file).functions.iter().enumerate() {
                 let at = super::at(file, FunctionId(i as u32));
                 for call in &function.body.calls {

@@ -6,6 +6,7 @@ use crate::knowledge::Knowledge;
 use crate::link::conditions::{Binding, Condition, Term};
 use crate::program::ProgramFile;
 use crate::source::Source;
+use crate::words::Words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,11 +16,13 @@ fn files(texts: &[(&str, &str)]) -> Vec<ProgramFile> {
     let file = |(path, text): &(&str, &str)| {
         let source = Arc::new(Source::new(*path, *text));
         ProgramFile {
-            facts: Arc::new(extract(&source)),
+            facts: extract(&source).into(),
             module: path.trim_end_matches(".py").trim_end_matches("/__init__").replace('/', "."),
             is_package: path.ends_with("__init__.py"),
             vendored: false,
             cold: false,
+            named: false,
+            words: Arc::new(Words::of(&source.text)),
             source,
         }
     };

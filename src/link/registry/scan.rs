@@ -5,11 +5,14 @@ use super::read::{Found, Site, param_of, read, read_applied};
 use super::{Registrar, Registry, wrappers};
 use crate::facts::{ArgKind, Call, Facts, MODULE, Op as Code, ValueId};
 use crate::knowledge::frameworks::{Argument, Form, Register, Role};
+use crate::link::reach;
 use crate::link::resolve::{Resolver, ValueRef};
 use crate::program::{FunctionRef, Op};
 use crate::source::FileId;
+use crate::words::{Word, Words};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// All ops of the project, sorted by place; discovered registrars are added to the registry.
 pub(crate) fn ops(resolver: &Resolver<'_>, registry: &mut Registry) -> Vec<Op> {
@@ -54,21 +57,48 @@ pub(super) fn within(resolver: &Resolver<'_>, registry: &Registry, mut at: Funct
 /// Every registering call of the project.
 pub(super) fn scan(resolver: &Resolver<'_>, registry: &Registry) -> Vec<Found> {
     let lasts = registry.last_names();
-    let derived = derived_names(resolver, &lasts);
-    let per_file: Vec<Vec<Found>> = (0..resolver.files.len())
+    let mut asked = Asked::new(resolver, registry);
+    let derived = derived_names(resolver, &resolver.files_where(|_, words| asked.of(words)), &lasts);
+    asked.telling.extend(derived.iter().map(|name| Word::of(name)));
+    let per_file: Vec<Vec<Found>> = resolver
+        .files_where(|_, words| asked.of(words))
         .into_par_iter()
-        .map(|i| {
-            let file = FileId(i as u32);
-            let facts = resolver.facts(file);
-            let relevant = facts.names.iter().any(|n| lasts.contains(&**n) || derived.contains(&**n));
-            if relevant {
-                scan_file(resolver, registry, &lasts, &derived, file, facts)
-            } else {
-                Vec::new()
-            }
-        })
+        .map(|file| scan_file(resolver, registry, &lasts, &derived, file, resolver.facts(file)))
         .collect();
     per_file.into_iter().flatten().collect()
+}
+
+/// The words of registering calls.
+struct Asked {
+    /// `direct_register_custom_op`: nothing else is called so.
+    telling: FxHashSet<Word>,
+    /// `impl`, `define` and the like, each with what must stand beside it: its owner, or what holds one.
+    plain: Vec<(Word, FxHashSet<Word>)>,
+}
+
+impl Asked {
+    fn new(resolver: &Resolver<'_>, registry: &Registry) -> Self {
+        let (mut telling, mut plain) = (FxHashSet::default(), BTreeMap::<&str, BTreeSet<&str>>::new());
+        for row in &registry.registrars {
+            let mut parts = row.row.call.rsplit('.');
+            match (parts.next(), parts.next()) {
+                (Some(last), Some(owner)) if !last.contains('_') => {
+                    plain.entry(last).or_default().insert(owner);
+                }
+                (Some(last), _) => {
+                    telling.insert(Word::of(last));
+                }
+                (None, _) => {}
+            }
+        }
+        let owners = |names: BTreeSet<&str>| names.iter().flat_map(|owner| reach::speakers_of(resolver, owner)).collect();
+        let plain = plain.into_iter().map(|(last, names)| (Word::of(last), owners(names))).collect();
+        Self { telling, plain }
+    }
+
+    fn of(&self, words: &Words) -> bool {
+        words.has_any(&self.telling) || self.plain.iter().any(|(last, owners)| words.has(*last) && words.has_any(owners))
+    }
 }
 
 fn scan_file(
@@ -126,13 +156,10 @@ fn rows_of<'r>(resolver: &Resolver<'_>, registry: &'r Registry, at: FunctionRef,
 }
 
 /// Module-level names that hold what a registrar gave, or a `functools.partial` of one: calls of them register too.
-fn derived_names<'a>(resolver: &Resolver<'a>, lasts: &FxHashSet<String>) -> FxHashSet<&'a str> {
+fn derived_names<'a>(resolver: &Resolver<'a>, files: &[FileId], lasts: &FxHashSet<String>) -> FxHashSet<&'a str> {
     let mut names = FxHashSet::default();
-    for i in 0..resolver.files.len() {
-        let at = FunctionRef {
-            file: FileId(i as u32),
-            function: MODULE,
-        };
+    for &file in files {
+        let at = FunctionRef { file, function: MODULE };
         let facts = resolver.facts(at.file);
         if facts.functions.is_empty() || !facts.names.iter().any(|n| lasts.contains(&**n)) {
             continue;

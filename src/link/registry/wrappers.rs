@@ -6,8 +6,9 @@ use crate::facts::{FunctionId, FunctionKind, MODULE, Op, ParamKind, ValueId};
 use crate::knowledge::frameworks::{Argument, Form, Missing, Register, Role, Yields};
 use crate::link::resolve::{Entity, Resolver, ValueRef};
 use crate::program::FunctionRef;
-use crate::source::{FileId, Place};
-use rustc_hash::FxHashMap;
+use crate::source::Place;
+use crate::words::Word;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 
 /// Registrars among the functions whose registering calls take name and callable from a parameter.
@@ -208,18 +209,16 @@ fn refers(resolver: &Resolver<'_>, at: FunctionRef, value: ValueId, made: ValueR
 /// Functions that take `mutates_args` and give the function back as it came.
 pub(super) fn disabled(resolver: &Resolver<'_>) -> Vec<Registrar> {
     let mut found: Vec<Registrar> = Vec::new();
-    for (i, file) in resolver.files.iter().enumerate() {
-        let Some(mutates) = resolver.find_name(FileId(i as u32), "mutates_args") else {
+    let spoken = FxHashSet::from_iter([Word::of("mutates_args")]);
+    for file in resolver.files_with(&spoken) {
+        let Some(mutates) = resolver.find_name(file, "mutates_args") else {
             continue;
         };
         let mut last: FxHashMap<crate::facts::Name, FunctionId> = FxHashMap::default();
-        for (id, function) in file.facts.functions() {
+        for (id, function) in resolver.facts(file).functions() {
             if function.kind == FunctionKind::Def && function.param(mutates).is_some() {
                 last.insert(function.qualname, id);
-                let f = FunctionRef {
-                    file: FileId(i as u32),
-                    function: id,
-                };
+                let f = FunctionRef { file, function: id };
                 if gives_back(resolver, f) {
                     found.push(disabled_row(resolver, f));
                 }

@@ -5,6 +5,7 @@ use crate::facts::MODULE;
 use crate::link::modules::Modules;
 use crate::program::ProgramFile;
 use crate::source::{FileId, Source};
+use crate::words::Words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,14 +18,17 @@ fn table() -> Vec<Row> {
 
 fn infer_f(text: &str, torch: Torch) -> Result<Schema, Vec<Refusal>> {
     let source = Arc::new(Source::new("row.py", text));
-    let facts = Arc::new(extract(&source));
+    let facts = extract(&source).into();
     let file = ProgramFile {
-        source,
+
         facts,
         module: "row".into(),
         is_package: false,
         vendored: false,
         cold: false,
+            named: false,
+            words: Arc::new(Words::of(&source.text)),
+        source,
     };
     let files = [file];
     let knowledge = crate::knowledge::Knowledge::embedded();

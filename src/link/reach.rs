@@ -1,0 +1,246 @@
+//! Which files a question concerns, told by their words alone, so that the others are never parsed.
+//!
+//! Every look at "all files" goes through here. The rule that keeps it sound: what the look would find in a file, that file
+//! cannot say without one of the words asked for. Names may travel (an alias, a container, a function that hands a kernel
+//! back), so the words grow with what is found until nothing new turns up.
+
+use super::modules::absolute;
+use super::resolve::{ClassRef, Entity, Resolver};
+use crate::facts::{FunctionKind, MODULE, Op, ValueId};
+use crate::program::FunctionRef;
+use crate::source::FileId;
+use crate::words::{Word, Words};
+use memchr::memmem;
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Files that some question concerned.
+#[derive(Debug)]
+pub(crate) struct Read(Vec<AtomicBool>);
+
+impl Read {
+    pub(crate) fn new(files: usize) -> Self {
+        Self((0..files).map(|_| AtomicBool::new(false)).collect())
+    }
+
+    /// These files, sorted.
+    pub(crate) fn files(&self) -> Vec<FileId> {
+        let read = self.0.iter().enumerate().filter(|(_, read)| read.load(Ordering::Relaxed));
+        read.map(|(i, _)| FileId(i as u32)).collect()
+    }
+}
+
+impl Resolver<'_> {
+    /// Files that pass a test, sorted. Their facts are made, in parallel, the largest first.
+    pub(crate) fn files_where(&self, test: impl Fn(FileId, &Words) -> bool + Sync) -> Vec<FileId> {
+        let all = self.files.par_iter().enumerate();
+        let found: Vec<FileId> = all
+            .map(|(i, file)| (FileId(i as u32), file))
+            .filter(|(id, file)| test(*id, &file.words))
+            .map(|(id, _)| id)
+            .collect();
+        let mut order: Vec<FileId> = found.iter().copied().filter(|id| !self.read.0[id.index()].load(Ordering::Relaxed)).collect();
+        order.sort_by_key(|id| std::cmp::Reverse(self.files[id.index()].source.text.len()));
+        order.into_par_iter().with_max_len(1).for_each(|id| {
+            self.read.0[id.index()].store(true, Ordering::Relaxed);
+            let _ = self.facts(id).functions.len();
+        });
+        found
+    }
+
+    /// Files that hold one of the words, sorted.
+    pub(crate) fn files_with(&self, words: &FxHashSet<Word>) -> Vec<FileId> {
+        self.files_where(|_, has| has.has_any(words))
+    }
+}
+
+/// The parts of a dotted name.
+pub(crate) fn parts(dotted: &str) -> Vec<Word> {
+    dotted.split('.').map(Word::of).collect()
+}
+
+/// Names at module level that stand for one of the dotted names, or for a module on the way to it, under another name:
+/// `import triton as tr`, `jit = triton.jit`. A file may then speak of the thing without its own words.
+pub(crate) fn carriers(resolver: &Resolver, file: FileId, leads: &dyn Fn(&str) -> bool, own: &dyn Fn(&str) -> bool) -> Vec<Word> {
+    let facts = resolver.facts(file);
+    let at = FunctionRef { file, function: MODULE };
+    let mut found = Vec::new();
+    for &(name, value) in &facts.module().bindings {
+        let text = facts.name(name);
+        let carries = match facts.module().body.op(value) {
+            Op::Import(id) => {
+                let import = &facts.imports[id.index()];
+                let base = absolute(&resolver.files[file.index()], import.level, facts.name(import.module)).unwrap_or_default();
+                match import.member {
+                    Some(member) => leads(&format!("{base}.{}", facts.name(member))),
+                    None => import.renamed && leads(&base),
+                }
+            }
+            Op::Attr(..) | Op::Call(_) | Op::Select(..) | Op::Phi(_) => resolver.entities(at, value).iter().any(|e| match e {
+                Entity::External(path) | Entity::Made(path, _) => leads(path.trim_end_matches("()")),
+                _ => false,
+            }),
+            _ => false,
+        };
+        if carries && !own(text) {
+            found.push(Word::of(text));
+        }
+    }
+    found
+}
+
+/// The names of kernels, and of whatever may hold one: a container, an attribute, a function that hands one back.
+pub(crate) fn holders(resolver: &Resolver, kernels: &FxHashSet<FunctionRef>) -> FxHashSet<Word> {
+    let names = kernels.iter().map(|k| resolver.text(k.file, resolver.function(*k).name));
+    let mut known: FxHashSet<&str> = names.collect();
+    let mut words: FxHashSet<Word> = known.iter().map(|n| Word::of(n)).collect();
+    loop {
+        let files = resolver.files_with(&words);
+        let new: Vec<&str> = files
+            .par_iter()
+            .flat_map_iter(|&file| holders_in(resolver, file, &known, kernels))
+            .collect();
+        let before = known.len();
+        for name in new {
+            if known.insert(name) {
+                words.insert(Word::of(name));
+            }
+        }
+        if known.len() == before {
+            return words;
+        }
+    }
+}
+
+fn holders_in<'a>(resolver: &Resolver<'a>, file: FileId, known: &FxHashSet<&str>, kernels: &FxHashSet<FunctionRef>) -> Vec<&'a str> {
+    let facts = resolver.facts(file);
+    let here: Vec<bool> = facts.names.iter().map(|n| known.contains(&**n)).collect();
+    let mut found = Vec::new();
+    for (id, function) in facts.functions() {
+        if kernels.contains(&FunctionRef { file, function: id }) {
+            continue;
+        }
+        let mut look = Mentions {
+            facts,
+            body: &function.body,
+            here: &here,
+        };
+        if matches!(function.kind, FunctionKind::Module | FunctionKind::Class) {
+            let named = function.assigned.iter().filter(|(n, _)| !here[n.index()]);
+            found.extend(
+                named
+                    .filter(|(_, values)| values.iter().any(|&v| look.mentions(v, 6)))
+                    .map(|(n, _)| facts.name(*n)),
+            );
+        }
+        for (_, value) in function.body.iter() {
+            match value.op {
+                Op::SetAttr(_, name, v) | Op::SetOuter(name, v) if !here[name.index()] && look.mentions(v, 6) => found.push(facts.name(name)),
+                Op::Return(v) if !here[function.name.index()] && look.mentions(v, 6) => found.push(facts.name(function.name)),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+struct Mentions<'a> {
+    facts: &'a crate::facts::Facts,
+    body: &'a crate::facts::Body,
+    here: &'a [bool],
+}
+
+impl Mentions<'_> {
+    /// Whether one of the names is spoken of in what a value is made of. A launch's result holds no kernel.
+    fn mentions(&mut self, value: ValueId, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let body = self.body;
+        match body.op(value) {
+            Op::Free(name) => self.here[name.index()],
+            Op::Attr(object, name) => self.here[name.index()] || self.mentions(object, depth),
+            Op::Import(id) => {
+                let import = &self.facts.imports[id.index()];
+                self.here[import.member.unwrap_or(import.bound).index()]
+            }
+            Op::Function(f) => self.here[self.facts.function(f).name.index()],
+            Op::Call(call) => {
+                let call = body.call(call);
+                let launches = matches!(body.op(call.callee), Op::Index(..));
+                !launches && self.mentions(call.callee, depth) || call.args.iter().any(|a| self.mentions(a.value, depth))
+            }
+            Op::Tuple(items) | Op::List(items) | Op::Set(items) | Op::Dict(items) | Op::And(items) | Op::Or(items) | Op::Phi(items) => {
+                body.items(items).iter().any(|&v| v < value && self.mentions(v, depth))
+            }
+            Op::Select(_, a, b) => self.mentions(a, depth) || self.mentions(b, depth),
+            Op::Index(v, _) | Op::Collect(_, v) | Op::Star(v) | Op::Annotated(_, v) | Op::Iterate(v) | Op::Unpack { value: v, .. } => {
+                self.mentions(v, depth)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Names by which instances of a class may be spoken of: its own, those of classes under it, and of what holds or returns one.
+///
+/// Read off the lines that name the class, without parsing: `class B(A)`, `x = A(…)`, `return A(…)`, `def f() -> A`.
+pub(crate) fn instances(resolver: &Resolver, class: ClassRef) -> FxHashSet<Word> {
+    speakers_of(resolver, resolver.text(class.file, resolver.facts(class.file).classes[class.class.index()].name))
+}
+
+/// The same for a class known by name only.
+pub(crate) fn speakers_of(resolver: &Resolver, own: &str) -> FxHashSet<Word> {
+    let mut names: FxHashSet<String> = FxHashSet::from_iter([own.to_owned()]);
+    let mut todo = vec![own.to_owned()];
+    for _ in 0..3 {
+        let mut next = Vec::new();
+        for name in todo {
+            let word = Word::of(&name);
+            for file in resolver.files.iter().filter(|f| f.words.has(word)) {
+                next.extend(speakers(&file.source.text, &name));
+            }
+        }
+        todo = next.into_iter().filter(|n| names.insert(n.clone())).collect();
+        todo.sort();
+    }
+    names.iter().map(|n| Word::of(n)).collect()
+}
+
+/// Names that a text binds to a class, its subclasses or its instances, as far as single lines tell.
+fn speakers(text: &str, class: &str) -> Vec<String> {
+    let bytes = text.as_bytes();
+    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80);
+    let mut found = Vec::new();
+    for at in memmem::find_iter(bytes, class) {
+        let before = at.checked_sub(1).and_then(|i| bytes.get(i));
+        if is_word(before) || is_word(bytes.get(at + class.len())) {
+            continue;
+        }
+        let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |i| i + 1);
+        let line = text[start..at].trim_start();
+        let first_word = |s: &str| s.split(|c: char| !(c.is_alphanumeric() || c == '_')).find(|w| !w.is_empty()).map(str::to_owned);
+        if let Some(rest) = line.strip_prefix("class ") {
+            found.extend(first_word(rest).filter(|name| name != class));
+        } else if line.starts_with("return") || line.contains("->") {
+            let def = memmem::rfind(&bytes[..at], b"def ");
+            found.extend(def.and_then(|def| first_word(&text[def + 4..])));
+        } else if let Some((target, _)) = line.split_once('=')
+            && !target.contains('(')
+        {
+            let name = target.split(':').next().unwrap_or(target).trim().rsplit('.').next().unwrap_or("");
+            found.extend(first_word(name));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::speakers;
+
+    #[test]
+    fn lines_that_name_a_class_name_what_holds_it() {
+        let text = "class B(A):\n    x = A()\n    self.y: T = A(1)\ndef make():\n    return A()\ndef other() -> A:\n    f(A)\nAB = BA\n";
+        assert_eq!(speakers(text, "A"), ["B", "x", "y", "make", "other"]);
+    }
+}
