@@ -13,6 +13,7 @@ use crate::words::{Word, Words};
 use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Files that some question concerned.
@@ -190,24 +191,38 @@ pub(crate) fn instances(resolver: &Resolver, class: ClassRef) -> FxHashSet<Word>
 
 /// The same for a class known by name only.
 pub(crate) fn speakers_of(resolver: &Resolver, own: &str) -> FxHashSet<Word> {
-    let mut names: FxHashSet<String> = FxHashSet::from_iter([own.to_owned()]);
+    let mut classes: BTreeSet<String> = BTreeSet::from([own.to_owned()]);
+    let mut holders: FxHashSet<Word> = FxHashSet::default();
     let mut todo = vec![own.to_owned()];
-    for _ in 0..3 {
-        let mut next = Vec::new();
-        for name in todo {
-            let word = Word::of(&name);
-            for file in resolver.files.iter().filter(|f| f.words.has(word)) {
-                next.extend(speakers(&file.source.text, &name));
+    while let Some(name) = todo.pop() {
+        let word = Word::of(&name);
+        for file in resolver.files.iter().filter(|f| f.words.has(word)) {
+            for speaker in speakers(&file.source.text, &name) {
+                match speaker {
+                    Speaker::Class(class) if classes.insert(class.clone()) => todo.push(class),
+                    Speaker::Class(_) => {}
+                    Speaker::Holder(name) => {
+                        holders.insert(Word::of(&name));
+                    }
+                }
             }
         }
-        todo = next.into_iter().filter(|n| names.insert(n.clone())).collect();
-        todo.sort();
     }
-    names.iter().map(|n| Word::of(n)).collect()
+    holders.extend(classes.iter().map(|n| Word::of(n)));
+    holders
+}
+
+/// What a line that names a class binds.
+#[derive(Debug, PartialEq, Eq)]
+enum Speaker {
+    /// A class under it.
+    Class(String),
+    /// A name for an instance, or a function that returns one.
+    Holder(String),
 }
 
 /// Names that a text binds to a class, its subclasses or its instances, as far as single lines tell.
-fn speakers(text: &str, class: &str) -> Vec<String> {
+fn speakers(text: &str, class: &str) -> Vec<Speaker> {
     let bytes = text.as_bytes();
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80);
     let mut found = Vec::new();
@@ -220,15 +235,15 @@ fn speakers(text: &str, class: &str) -> Vec<String> {
         let line = text[start..at].trim_start();
         let first_word = |s: &str| s.split(|c: char| !(c.is_alphanumeric() || c == '_')).find(|w| !w.is_empty()).map(str::to_owned);
         if let Some(rest) = line.strip_prefix("class ") {
-            found.extend(first_word(rest).filter(|name| name != class));
+            found.extend(first_word(rest).filter(|name| name != class).map(Speaker::Class));
         } else if line.starts_with("return") || line.contains("->") {
             let def = memmem::rfind(&bytes[..at], b"def ");
-            found.extend(def.and_then(|def| first_word(&text[def + 4..])));
+            found.extend(def.and_then(|def| first_word(&text[def + 4..])).map(Speaker::Holder));
         } else if let Some((target, _)) = line.split_once('=')
             && !target.contains('(')
         {
             let name = target.split(':').next().unwrap_or(target).trim().rsplit('.').next().unwrap_or("");
-            found.extend(first_word(name));
+            found.extend(first_word(name).map(Speaker::Holder));
         }
     }
     found
@@ -236,11 +251,13 @@ fn speakers(text: &str, class: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::speakers;
+    use super::{Speaker, speakers};
 
     #[test]
     fn lines_that_name_a_class_name_what_holds_it() {
         let text = "class B(A):\n    x = A()\n    self.y: T = A(1)\ndef make():\n    return A()\ndef other() -> A:\n    f(A)\nAB = BA\n";
-        assert_eq!(speakers(text, "A"), ["B", "x", "y", "make", "other"]);
+        let holder = |name: &str| Speaker::Holder(name.into());
+        let wanted = [Speaker::Class("B".into()), holder("x"), holder("y"), holder("make"), holder("other")];
+        assert_eq!(speakers(text, "A"), wanted);
     }
 }
