@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("link", &["program", "facts", "knowledge", "source", "words"]),
     ("rules", &["program", "rewrite", "knowledge", "finding", "source"]),
     ("suppress", &["facts", "finding", "settings", "source"]),
-    ("rewrite", &["program", "facts", "knowledge", "finding", "source"]),
+    ("rewrite", &["program", "facts", "knowledge", "finding", "source", "words"]),
     ("fix", &["finding", "source"]),
     ("trace", &["program", "finding", "source"]),
     ("report", &["finding", "source", "rules"]),

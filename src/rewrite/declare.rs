@@ -1,6 +1,7 @@
 //! Writes the list of mutated arguments of a registration right, in the form that it has.
 
 use super::schema_text;
+use crate::words::Word;
 use crate::facts::{Body, Call, Const, MODULE, Op as Code, ValueId};
 use crate::finding::Edit;
 use crate::program::{FunctionRef, Op, Program, ProgramFile};
@@ -92,8 +93,9 @@ impl Writer<'_> {
         let facts = &self.program.file(self.at.file).facts;
         let reads = |s: &&crate::facts::Statement| s.uses.iter().any(|&n| facts.name(n) == name);
         let here = facts.functions().flat_map(|(_, f)| f.body.statements.iter()).filter(reads).count();
+        let word = Word::of(name);
         let imported = |file: &ProgramFile| {
-            file.facts
+            file.words.has(word) && file.facts
                 .imports
                 .iter()
                 .any(|i| i.member.is_some_and(|m| file.facts.name(m) == name))

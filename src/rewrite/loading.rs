@@ -54,6 +54,11 @@ impl<'a> Loading<'a> {
     }
 }
 
+/// Whether importing one file runs another, directly or not.
+pub fn runs_at_import(program: &Program, from: FileId, file: FileId) -> bool {
+    from != file && Loading::new(program).reached(from).contains(&file)
+}
+
 /// Modules that a module's own top-level statements load. Its parent packages are loaded before it runs, and do not count.
 fn loads(program: &Program, file: FileId) -> BTreeSet<FileId> {
     let own = program.file(file);

@@ -35,6 +35,7 @@ mod unreturn;
 mod writer;
 
 pub use declare::declare;
+pub use loading::runs_at_import;
 pub use runtime_import::import_at_runtime;
 pub use unreturn::return_nothing;
 mod traced;

@@ -45,12 +45,7 @@ fn is_there(program: &Program, op: &Op, bypass: &Bypass) -> bool {
         return true;
     }
     let caller = bypass.caller.function.file;
-    let mut functions = program.functions.iter().enumerate();
-    let index = functions.find(|(_, f)| f.function.file == caller).map(|(i, _)| i);
-    caller == registered
-        || index
-            .and_then(|i| program.imports.get(i))
-            .is_some_and(|files| files.contains(&registered))
+    caller == registered || rewrite::runs_at_import(program, caller, registered)
 }
 
 fn finding(cx: &Context, op: &Op, bypass: &Bypass) -> Finding {

@@ -53,9 +53,7 @@ fn in_order<'a>(program: &Program, a: &'a Op, b: &'a Op) -> (&'a Op, &'a Op) {
 }
 
 fn imports(program: &Program, op: &Op, file: FileId) -> bool {
-    op.func
-        .and_then(|i| program.imports.get(i))
-        .is_some_and(|files| files.contains(&file))
+    rewrite::runs_at_import(program, op.call.0.file, file)
 }
 
 fn finding(program: &Program, first: &Op, second: &Op) -> Finding {

@@ -1,7 +1,7 @@
 //! Puts definitions, implementations and fakes together.
 
 use super::declared::declared;
-use super::read::{Found, application, function_of, namespaces};
+use super::read::{Found, applications, function_of, namespaces};
 use super::wrappers;
 use crate::facts::{ArgKind, Const, Op as Code};
 use crate::knowledge::frameworks::{Argument, Role, Yields};
@@ -183,7 +183,7 @@ fn is_fallthrough(resolver: &Resolver<'_>, v: Option<ValueRef>) -> bool {
 /// The registrar stands above its function.
 fn is_decorator(resolver: &Resolver<'_>, f: &Found) -> bool {
     let body = resolver.body(f.at);
-    body.call(f.call).decorates.is_some() || application(body, f.value).is_some_and(|(_, function)| function.is_some())
+    body.call(f.call).decorates.is_some() || applications(body, f.value).iter().any(|(_, function)| function.is_some())
 }
 
 /// The place of a string literal.

@@ -133,7 +133,7 @@ fn read_with(
     bare: bool,
 ) -> Found {
     let row = &registrar.row;
-    let Site { at, id, call, .. } = site;
+    let Site { at, value, id, call, .. } = site;
     let body = resolver.body(at);
     let here = |value| ValueRef { at, value };
     let arg = |which: &Argument| site.argument(resolver, which);
