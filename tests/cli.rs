@@ -163,7 +163,7 @@ fn files_that_have_no_text_are_findings_and_the_run_goes_on() {
         ("null.py", b"x = 1\0"),
         ("other.py", b"# coding: utf-7\nx = '\xfc'\n"),
         ("undecodable.py", b"x = '\xff'\n"),
-        ("zz.py", b"def f(:\n"),
+        ("zz.py", b"def f(:  # triton\n"),
     ]);
     fs::create_dir(folder.path().join("folder.py")).unwrap();
     let (code, json) = check_json(folder.path(), &[]);
@@ -174,7 +174,7 @@ fn files_that_have_no_text_are_findings_and_the_run_goes_on() {
 
 #[test]
 fn folders_that_hold_no_project_code_are_passed_over() {
-    let broken: &[u8] = b"def f(:\n";
+    let broken: &[u8] = b"def f(:  # triton\n";
     let folder = project(&[
         (".gitignore", b"generated/\n"),
         (".hidden/a.py", broken),
@@ -204,10 +204,10 @@ fn odd_names_links_and_locked_files_do_no_harm() {
         ("a.py", b"x = 1  # opwright: ignore[syntax-error] nothing here\n"),
         ("locked/b.py", b"x = 1\n"),
     ]);
-    let outside = project(&[("c.py", b"def f(:\n")]);
+    let outside = project(&[("c.py", b"def f(:  # triton\n")]);
     let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"odd\xff\n.py"));
     // Some file systems refuse such names.
-    let has_odd = fs::write(&odd, b"def f(:\n").is_ok();
+    let has_odd = fs::write(&odd, b"def f(:  # triton\n").is_ok();
     std::os::unix::fs::symlink(outside.path(), folder.path().join("linked")).unwrap();
     std::os::unix::fs::symlink(outside.path().join("c.py"), folder.path().join("link.py")).unwrap();
     std::os::unix::fs::symlink(folder.path(), folder.path().join("loop")).unwrap();
@@ -221,7 +221,7 @@ fn odd_names_links_and_locked_files_do_no_harm() {
     let output = run(folder.path(), &["check", "--fix", "--exit-zero"], None);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs::read(folder.path().join("a.py")).unwrap(), b"x = 1\n");
-    assert_eq!(fs::read(outside.path().join("c.py")).unwrap(), b"def f(:\n");
+    assert_eq!(fs::read(outside.path().join("c.py")).unwrap(), b"def f(:  # triton\n");
 }
 
 #[test]
@@ -260,7 +260,7 @@ fn only_what_changed_files_cause_is_reported_since_a_revision() {
     // A kernel that changes shows its launcher, which did not.
     fs::write(folder.path().join("kernels.py"), [KERNEL, b"# more\n"].concat()).unwrap();
     assert_eq!(since("HEAD"), ["a.py: unregistered-launcher"]);
-    fs::write(folder.path().join("new.py"), "def f(:\n").unwrap();
+    fs::write(folder.path().join("new.py"), "def f(:  # triton\n").unwrap();
     assert_eq!(since("HEAD"), ["a.py: unregistered-launcher", "new.py: syntax-error"]);
     let output = run(folder.path(), &["check", "--since", "nonsense"], None);
     assert_eq!(output.status.code(), Some(2));

@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "pipeline",
         &[
             "source",
+            "words",
             "facts",
             "program",
             "finding",

@@ -82,7 +82,10 @@ impl Asked {
         for row in &registry.registrars {
             let mut parts = row.row.call.rsplit('.');
             match (parts.next(), parts.next()) {
-                (Some(last), Some(owner)) if !last.contains('_') => {
+                // A function is spoken of by its own name alone, but in torch; a method beside its class.
+                (Some(last), Some(owner))
+                    if !last.contains('_') && (row.row.call.starts_with("torch.") || owner.starts_with(char::is_uppercase)) =>
+                {
                     plain.entry(last).or_default().insert(owner);
                 }
                 (Some(last), _) => {
