@@ -91,54 +91,68 @@ pub(crate) fn carriers(resolver: &Resolver, file: FileId, leads: &dyn Fn(&str) -
     found
 }
 
+/// Names travel over at most so many hands: a kernel in a table, the table in an attribute, a function that hands that out.
+const HANDS: usize = 4;
+
 /// The names of kernels, and of whatever may hold one: a container, an attribute, a function that hands one back.
 pub(crate) fn holders(resolver: &Resolver, kernels: &FxHashSet<FunctionRef>) -> FxHashSet<Word> {
     let names = kernels.iter().map(|k| resolver.text(k.file, resolver.function(*k).name));
-    let mut known: FxHashSet<&str> = names.collect();
-    let mut words: FxHashSet<Word> = known.iter().map(|n| Word::of(n)).collect();
-    loop {
-        let files = resolver.files_with(&words);
-        let new: Vec<&str> = files
-            .par_iter()
-            .flat_map_iter(|&file| holders_in(resolver, file, &known, kernels))
+    let mut new: FxHashSet<&str> = names.collect();
+    let mut all: FxHashSet<&str> = new.clone();
+    let mut held: FxHashSet<FunctionRef> = kernels.clone();
+    for _ in 0..HANDS {
+        let words: FxHashSet<Word> = new.iter().map(|n| Word::of(n)).collect();
+        let known = Known { names: &new, held: &held };
+        let found: Vec<(&str, Option<FunctionRef>)> = resolver
+            .files_with(&words)
+            .into_par_iter()
+            .flat_map_iter(|file| holders_in(resolver, file, &known, kernels))
             .collect();
-        let before = known.len();
-        for name in new {
-            if known.insert(name) {
-                words.insert(Word::of(name));
-            }
-        }
-        if known.len() == before {
-            return words;
+        held.extend(found.iter().filter_map(|(_, function)| *function));
+        new = found.into_iter().map(|(name, _)| name).filter(|name| all.insert(name)).collect();
+        if new.is_empty() {
+            break;
         }
     }
+    all.iter().map(|n| Word::of(n)).collect()
 }
 
-fn holders_in<'a>(resolver: &Resolver<'a>, file: FileId, known: &FxHashSet<&str>, kernels: &FxHashSet<FunctionRef>) -> Vec<&'a str> {
+/// What the last look found.
+struct Known<'k, 'a> {
+    names: &'k FxHashSet<&'a str>,
+    /// Kernels, and functions that hand one back.
+    held: &'k FxHashSet<FunctionRef>,
+}
+
+fn holders_in<'a>(
+    resolver: &Resolver<'a>,
+    file: FileId,
+    known: &Known,
+    kernels: &FxHashSet<FunctionRef>,
+) -> Vec<(&'a str, Option<FunctionRef>)> {
     let facts = resolver.facts(file);
-    let here: Vec<bool> = facts.names.iter().map(|n| known.contains(&**n)).collect();
+    let here: Vec<bool> = facts.names.iter().map(|n| known.names.contains(&**n)).collect();
     let mut found = Vec::new();
     for (id, function) in facts.functions() {
-        if kernels.contains(&FunctionRef { file, function: id }) {
+        let at = FunctionRef { file, function: id };
+        if kernels.contains(&at) {
             continue;
         }
-        let mut look = Mentions {
-            facts,
-            body: &function.body,
+        let look = Mentions {
+            resolver,
+            at,
             here: &here,
+            held: known.held,
         };
         if matches!(function.kind, FunctionKind::Module | FunctionKind::Class) {
-            let named = function.assigned.iter().filter(|(n, _)| !here[n.index()]);
-            found.extend(
-                named
-                    .filter(|(_, values)| values.iter().any(|&v| look.mentions(v, 6)))
-                    .map(|(n, _)| facts.name(*n)),
-            );
+            let holds = |values: &[ValueId]| values.iter().any(|&v| look.mentions(v, 6));
+            let named = function.assigned.iter().filter(|(_, values)| holds(values));
+            found.extend(named.map(|(n, _)| (facts.name(*n), None)));
         }
         for (_, value) in function.body.iter() {
             match value.op {
-                Op::SetAttr(_, name, v) | Op::SetOuter(name, v) if !here[name.index()] && look.mentions(v, 6) => found.push(facts.name(name)),
-                Op::Return(v) if !here[function.name.index()] && look.mentions(v, 6) => found.push(facts.name(function.name)),
+                Op::SetAttr(_, name, v) | Op::SetOuter(name, v) if look.mentions(v, 6) => found.push((facts.name(name), None)),
+                Op::Return(v) if look.mentions(v, 6) => found.push((facts.name(function.name), Some(at))),
                 _ => {}
             }
         }
@@ -146,25 +160,27 @@ fn holders_in<'a>(resolver: &Resolver<'a>, file: FileId, known: &FxHashSet<&str>
     found
 }
 
-struct Mentions<'a> {
-    facts: &'a crate::facts::Facts,
-    body: &'a crate::facts::Body,
-    here: &'a [bool],
+struct Mentions<'k, 'a> {
+    resolver: &'k Resolver<'a>,
+    at: FunctionRef,
+    here: &'k [bool],
+    held: &'k FxHashSet<FunctionRef>,
 }
 
-impl Mentions<'_> {
+impl Mentions<'_, '_> {
     /// Whether one of the names is spoken of in what a value is made of. A launch's result holds no kernel.
-    fn mentions(&mut self, value: ValueId, depth: u32) -> bool {
+    fn mentions(&self, value: ValueId, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
-        let body = self.body;
+        let facts = self.resolver.facts(self.at.file);
+        let body = self.resolver.body(self.at);
         match body.op(value) {
-            Op::Free(name) => self.here[name.index()],
-            Op::Attr(object, name) => self.here[name.index()] || self.mentions(object, depth),
+            Op::Free(name) => self.here[name.index()] && self.is_held(value),
+            Op::Attr(object, name) => self.here[name.index()] && self.is_held(value) || self.mentions(object, depth),
             Op::Import(id) => {
-                let import = &self.facts.imports[id.index()];
-                self.here[import.member.unwrap_or(import.bound).index()]
+                let import = &facts.imports[id.index()];
+                self.here[import.member.unwrap_or(import.bound).index()] && self.is_held(value)
             }
-            Op::Function(f) => self.here[self.facts.function(f).name.index()],
+            Op::Function(f) => self.here[facts.function(f).name.index()] && self.is_held(value),
             Op::Call(call) => {
                 let call = body.call(call);
                 let launches = matches!(body.op(call.callee), Op::Index(..));
@@ -179,6 +195,19 @@ impl Mentions<'_> {
             }
             _ => false,
         }
+    }
+
+    /// The name stands for a kernel or a function that hands one back, or for something that is no function and may hold one.
+    fn is_held(&self, value: ValueId) -> bool {
+        self.resolver.entities(self.at, value).iter().any(|e| match e {
+            Entity::Function(f) | Entity::Bound(f) => self.held.contains(f),
+            Entity::Value(v) => {
+                let op = self.resolver.body(v.at).op(v.value);
+                matches!(op, Op::Dict(_) | Op::List(_) | Op::Tuple(_) | Op::Set(_) | Op::Collect(..) | Op::Call(_) | Op::Index(..))
+            }
+            Entity::Made(..) | Entity::Instance(_) => true,
+            Entity::External(_) | Entity::Module(_) | Entity::Namespace(_) | Entity::Class(_) => false,
+        })
     }
 }
 
