@@ -6,8 +6,8 @@ use crate::pipeline;
 use crate::project::{BaselineChoice, Failure, Request, baseline};
 use crate::report::plural;
 use crate::settings::Accepted;
-use crate::suppress;
 use crate::source::FileId;
+use crate::suppress;
 use std::collections::BTreeMap;
 use std::path::Path;
 

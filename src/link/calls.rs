@@ -82,7 +82,11 @@ impl Asked {
     }
 
     fn of(&self, words: &Words) -> bool {
-        words.has_any(&self.functions) || self.methods.iter().any(|(classes, names)| words.has_any(names) && words.has_any(classes))
+        words.has_any(&self.functions)
+            || self
+                .methods
+                .iter()
+                .any(|(classes, names)| words.has_any(names) && words.has_any(classes))
     }
 }
 

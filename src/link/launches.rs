@@ -1,8 +1,8 @@
 //! Which functions may launch: a cheap look at every body before any is run.
 
 use super::host::Host;
-use super::registry::argument;
 use super::reach;
+use super::registry::argument;
 use super::resolve::Entity;
 use crate::facts::{ArgKind, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::FunctionRef;

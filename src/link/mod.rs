@@ -113,7 +113,12 @@ fn frameworks(resolver: &Resolver, knowledge: &Knowledge) -> Vec<String> {
 fn is_imported(resolver: &Resolver, package: &str) -> bool {
     let word = Word::of(package);
     let phrases = [format!("import {package}"), format!("from {package}")];
-    let may = |file: &&ProgramFile| file.words.has(word) && phrases.iter().any(|p| memchr::memmem::find(file.source.text.as_bytes(), p.as_bytes()).is_some());
+    let may = |file: &&ProgramFile| {
+        file.words.has(word)
+            && phrases
+                .iter()
+                .any(|p| memchr::memmem::find(file.source.text.as_bytes(), p.as_bytes()).is_some())
+    };
     resolver.files.iter().filter(may).any(|file| {
         let of = |module: &str| module.split('.').next() == Some(package);
         file.facts.imports.iter().any(|i| i.level == 0 && of(file.facts.name(i.module)))

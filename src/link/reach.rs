@@ -41,7 +41,11 @@ impl Resolver<'_> {
             .filter(|(id, file)| test(*id, &file.words))
             .map(|(id, _)| id)
             .collect();
-        let mut order: Vec<FileId> = found.iter().copied().filter(|id| !self.read.0[id.index()].load(Ordering::Relaxed)).collect();
+        let mut order: Vec<FileId> = found
+            .iter()
+            .copied()
+            .filter(|id| !self.read.0[id.index()].load(Ordering::Relaxed))
+            .collect();
         order.sort_by_key(|id| std::cmp::Reverse(self.files[id.index()].source.text.len()));
         order.into_par_iter().with_max_len(1).for_each(|id| {
             self.read.0[id.index()].store(true, Ordering::Relaxed);
@@ -203,7 +207,10 @@ impl Mentions<'_, '_> {
             Entity::Function(f) | Entity::Bound(f) => self.held.contains(f),
             Entity::Value(v) => {
                 let op = self.resolver.body(v.at).op(v.value);
-                matches!(op, Op::Dict(_) | Op::List(_) | Op::Tuple(_) | Op::Set(_) | Op::Collect(..) | Op::Call(_) | Op::Index(..))
+                matches!(
+                    op,
+                    Op::Dict(_) | Op::List(_) | Op::Tuple(_) | Op::Set(_) | Op::Collect(..) | Op::Call(_) | Op::Index(..)
+                )
             }
             Entity::Made(..) | Entity::Instance(_) => true,
             Entity::External(_) | Entity::Module(_) | Entity::Namespace(_) | Entity::Class(_) => false,
@@ -215,7 +222,10 @@ impl Mentions<'_, '_> {
 ///
 /// Read off the lines that name the class, without parsing: `class B(A)`, `x = A(…)`, `return A(…)`, `def f() -> A`.
 pub(crate) fn instances(resolver: &Resolver, class: ClassRef) -> FxHashSet<Word> {
-    speakers_of(resolver, resolver.text(class.file, resolver.facts(class.file).classes[class.class.index()].name))
+    speakers_of(
+        resolver,
+        resolver.text(class.file, resolver.facts(class.file).classes[class.class.index()].name),
+    )
 }
 
 /// The same for a class known by name only.
@@ -262,7 +272,11 @@ fn speakers(text: &str, class: &str) -> Vec<Speaker> {
         }
         let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |i| i + 1);
         let line = text[start..at].trim_start();
-        let first_word = |s: &str| s.split(|c: char| !(c.is_alphanumeric() || c == '_')).find(|w| !w.is_empty()).map(str::to_owned);
+        let first_word = |s: &str| {
+            s.split(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .find(|w| !w.is_empty())
+                .map(str::to_owned)
+        };
         if let Some(rest) = line.strip_prefix("class ") {
             found.extend(first_word(rest).filter(|name| name != class).map(Speaker::Class));
         } else if line.starts_with("return") || line.contains("->") {
@@ -286,7 +300,13 @@ mod tests {
     fn lines_that_name_a_class_name_what_holds_it() {
         let text = "class B(A):\n    x = A()\n    self.y: T = A(1)\ndef make():\n    return A()\ndef other() -> A:\n    f(A)\nAB = BA\n";
         let holder = |name: &str| Speaker::Holder(name.into());
-        let wanted = [Speaker::Class("B".into()), holder("x"), holder("y"), holder("make"), holder("other")];
+        let wanted = [
+            Speaker::Class("B".into()),
+            holder("x"),
+            holder("y"),
+            holder("make"),
+            holder("other"),
+        ];
         assert_eq!(speakers(text, "A"), wanted);
     }
 }

@@ -123,7 +123,7 @@ mod tests {
                 vendored: false,
                 cold: false,
                 shown: true,
-            named: false,
+                named: false,
             })
             .collect();
         let configured: Vec<String> = configured.iter().map(|s| s.to_string()).collect();

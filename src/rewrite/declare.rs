@@ -1,11 +1,11 @@
 //! Writes the list of mutated arguments of a registration right, in the form that it has.
 
 use super::schema_text;
-use crate::words::Word;
 use crate::facts::{Body, Call, Const, MODULE, Op as Code, ValueId};
 use crate::finding::Edit;
 use crate::program::{FunctionRef, Op, Program, ProgramFile};
 use crate::source::{FileId, Place, Source, Span};
+use crate::words::Word;
 
 /// Makes a registration declare exactly these arguments; or why that cannot be written.
 pub fn declare(program: &Program, op: &Op, names: &[String]) -> Result<Vec<(FileId, Edit)>, String> {
@@ -95,10 +95,12 @@ impl Writer<'_> {
         let here = facts.functions().flat_map(|(_, f)| f.body.statements.iter()).filter(reads).count();
         let word = Word::of(name);
         let imported = |file: &ProgramFile| {
-            file.words.has(word) && file.facts
-                .imports
-                .iter()
-                .any(|i| i.member.is_some_and(|m| file.facts.name(m) == name))
+            file.words.has(word)
+                && file
+                    .facts
+                    .imports
+                    .iter()
+                    .any(|i| i.member.is_some_and(|m| file.facts.name(m) == name))
         };
         let exported = facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == name));
         here == 1 && !exported && !self.program.files.iter().any(imported)

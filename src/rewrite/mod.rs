@@ -36,7 +36,7 @@ mod writer;
 
 pub use declare::declare;
 pub use loading::runs_at_import;
-pub use runtime_import::import_at_runtime;
+pub use runtime_import::{Imported, import_at_runtime};
 pub use unreturn::return_nothing;
 mod traced;
 

@@ -8,8 +8,11 @@ use crate::source::{FileId, Source, Span};
 /// Modules that every project can import without closing a circle.
 const HARMLESS: &[&str] = &["collections", "typing", "typing_extensions", "torch", "numbers", "enum", "triton"];
 
+/// The edits, and why they may be wrong, if they may.
+pub type Imported = (Vec<(FileId, Edit)>, Option<String>);
+
 /// The edits that make these names exist at run time, and why that may be wrong, if it may. `None`: they are not imported for type checkers.
-pub fn import_at_runtime(program: &Program, file: FileId, names: &[&str]) -> Option<(Vec<(FileId, Edit)>, Option<String>)> {
+pub fn import_at_runtime(program: &Program, file: FileId, names: &[&str]) -> Option<Imported> {
     let place = program.file(file);
     let (facts, source) = (&*place.facts, &*place.source);
     let mut edits = Vec::new();

@@ -31,7 +31,7 @@ impl<'s, 'a> Spelling<'s, 'a> {
         let pipe = texts().any(|text| text.contains(" | "));
         Self {
             scope,
-            pipe: pipe && !(writes("Optional") && !annotations().any(|a| !a.quoted && scope.text(a.span).contains(" | "))),
+            pipe: pipe && (!writes("Optional") || annotations().any(|a| !a.quoted && scope.text(a.span).contains(" | "))),
             builtin_lists: torch >= BUILTIN_LISTS && !writes("List") && (writes("list") || pipe),
             short: is_short(scope),
         }

@@ -1,9 +1,9 @@
 //! The baseline: findings that were there when the tool came, accepted until somebody touches them.
 
+use super::FileOf;
 use crate::facts::{Facts, Function, FunctionKind};
 use crate::finding::Finding;
 use crate::settings::Accepted;
-use super::FileOf;
 use crate::source::Span;
 use std::collections::BTreeMap;
 

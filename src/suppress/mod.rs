@@ -48,13 +48,7 @@ pub type FileOf<'f, 'a> = &'f dyn Fn(FileId) -> (&'a Source, &'a Facts);
 /// Splits the findings. With `report_unused`, comments that cover nothing become findings.
 ///
 /// `speaking` are the files that may hold such comments, sorted; only of these and of files with findings is `file` asked.
-pub fn apply<'a>(
-    found: Vec<Finding>,
-    file: FileOf<'_, 'a>,
-    speaking: &[FileId],
-    rules: &[RuleName],
-    report_unused: bool,
-) -> Sorted {
+pub fn apply<'a>(found: Vec<Finding>, file: FileOf<'_, 'a>, speaking: &[FileId], rules: &[RuleName], report_unused: bool) -> Sorted {
     let mut sorted = Sorted::default();
     let comments_of = |id: FileId| {
         let (source, facts) = file(id);
@@ -84,10 +78,7 @@ pub fn apply<'a>(
     if report_unused {
         for (&id, comments) in &comments {
             let (source, _) = file(id);
-            let found: Vec<Finding> = comments
-                .iter()
-                .flat_map(|comment| comment.complaints(id, source, rules))
-                .collect();
+            let found: Vec<Finding> = comments.iter().flat_map(|comment| comment.complaints(id, source, rules)).collect();
             // An `ignore-file[unused-ignore]` speaks of these too.
             let silenced = comments
                 .iter()

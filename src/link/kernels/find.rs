@@ -4,10 +4,10 @@ use super::at;
 use crate::facts::{ArgKind, FunctionKind, Op, ValueId};
 use crate::knowledge::Knowledge;
 use crate::knowledge::frameworks::KernelDecorator;
+use crate::link::reach;
 use crate::link::resolve::{Entity, Resolver};
 use crate::program::FunctionRef;
 use crate::source::FileId;
-use crate::link::reach;
 use crate::words::{Word, Words};
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::BTreeMap;
@@ -245,17 +245,26 @@ impl Finder<'_, '_> {
 
     /// Names of this file under which others may make kernels without saying so.
     fn carriers(&self, file: FileId) -> Vec<Word> {
-        let leads = |path: &str| self.maker_names().any(|m| m.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')));
+        let leads = |path: &str| {
+            self.maker_names()
+                .any(|m| m.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
+        };
         let own = |name: &str| self.maker_names().any(|m| m.split('.').rev().skip(1).any(|part| part == name));
         let mut found = reach::carriers(self.resolver, file, &leads, &own);
         let facts = self.resolver.facts(file);
         for (id, function) in facts.functions() {
             let makes = function.body.calls.iter().any(|call| {
                 let spoken = self.resolver.spoken(at(file, id), call.callee);
-                call.decorates.is_none() && spoken.is_some_and(names_jit) && call.args.first().is_some_and(|a| self.is_parameter(at(file, id), a.value))
+                call.decorates.is_none()
+                    && spoken.is_some_and(names_jit)
+                    && call.args.first().is_some_and(|a| self.is_parameter(at(file, id), a.value))
             });
             if makes {
-                let outer = if facts.function(function.parent).kind == FunctionKind::Def { facts.function(function.parent) } else { function };
+                let outer = if facts.function(function.parent).kind == FunctionKind::Def {
+                    facts.function(function.parent)
+                } else {
+                    function
+                };
                 found.extend([function, outer].map(|f| Word::of(facts.name(f.name))));
             }
         }

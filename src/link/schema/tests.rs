@@ -20,14 +20,13 @@ fn infer_f(text: &str, torch: Torch) -> Result<Schema, Vec<Refusal>> {
     let source = Arc::new(Source::new("row.py", text));
     let facts = extract(&source).into();
     let file = ProgramFile {
-
         facts,
         module: "row".into(),
         is_package: false,
         vendored: false,
         cold: false,
-            named: false,
-            words: Arc::new(Words::of(&source.text)),
+        named: false,
+        words: Arc::new(Words::of(&source.text)),
         source,
     };
     let files = [file];
