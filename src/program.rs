@@ -222,6 +222,8 @@ pub struct Func {
     pub without_grad: bool,
     /// Hot calls of an op's implementation by its own name, from code that runs inside no op.
     pub bypasses: Vec<Bypass>,
+    /// Whose memory its values may share, and where it is written: what a part of the function mutates.
+    pub memory: Memory,
 }
 
 /// A hot call of an op's implementation that goes past the op.
@@ -231,6 +233,64 @@ pub struct Bypass {
     pub caller: Caller,
     /// The calling function always runs without grad.
     pub without_grad: bool,
+}
+
+/// Memory as one body sees it. Kept for functions that launch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// Pieces of memory: what [`Share`] and [`WriteAt`] name by index.
+    pub pieces: Vec<Piece>,
+    /// Values that may share memory, sorted by value. A value that is not here holds no tensor.
+    pub shares: Vec<(ValueId, Vec<Share>)>,
+    /// Writes, in program order.
+    pub writes: Vec<WriteAt>,
+}
+
+impl Memory {
+    /// The memory that a value may share.
+    pub fn shared_by(&self, value: ValueId) -> &[Share] {
+        match self.shares.binary_search_by_key(&value, |s| s.0) {
+            Ok(at) => &self.shares[at].1,
+            Err(_) => &[],
+        }
+    }
+}
+
+/// A piece of memory, named by where the body gets it from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Piece {
+    /// What a parameter held at entry.
+    Param(u16),
+    /// Reached through an object or a global: a dotted path.
+    State(String),
+    /// A variable of an enclosing function.
+    Capture(Name),
+    /// Made in the body, at this value; the number tells the results of one call apart.
+    Fresh(ValueId, u16),
+}
+
+/// A value may share a piece of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Index into [`Memory::pieces`].
+    pub piece: u32,
+    /// The value may be a copy instead.
+    pub maybe: bool,
+    /// False: something that is not in view may have handed it on.
+    pub known: bool,
+}
+
+/// A write, or what may be one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteAt {
+    /// The value that writes: a launch, a call, an assignment.
+    pub at: ValueId,
+    /// Index into [`Memory::pieces`].
+    pub piece: u32,
+    /// The argument that is written through, as written, where it is one.
+    pub through: Option<Span>,
+    /// Why it cannot be known, if so.
+    pub unknown: Option<String>,
 }
 
 /// A call of a function in view.

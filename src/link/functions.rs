@@ -107,6 +107,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         callers: Vec::new(),
         without_grad: false,
         bypasses: Vec::new(),
+        memory: host.take_memory(f),
     };
     let may_hold_tensor = |i: usize| matches!(kinds[i], Kind::Tensor | Kind::Tensors | Kind::Unknown);
     let Some(summary) = summary else {

@@ -22,6 +22,7 @@ mod op_text;
 mod ops;
 mod paths;
 mod runtime_import;
+mod outline;
 mod safety;
 mod schema_text;
 mod scope;
@@ -183,9 +184,58 @@ impl<'a> Rewrite<'a> {
     /// What a fix of a launcher would be: [`Program::functions`] by index.
     pub fn assess(&self, func: usize) -> Assessment {
         match self.plan(func) {
-            Err(reasons) => Assessment::blocked(reasons),
+            Err(reasons) => match self.outline(func, reasons) {
+                Err(reasons) => Assessment::blocked(reasons),
+                Ok(outlined) => self.outlined_assessment(func, &outlined),
+            },
             Ok(plan) => self.assessment(&plan),
         }
+    }
+
+    /// Moves a part of a function that cannot be an op as a whole; else, why neither can be.
+    fn outline(&self, func: usize, mut reasons: Vec<String>) -> Result<outline::Outlined, Vec<String>> {
+        let func = &self.program.functions[func];
+        outline::outline(self, func).map_err(|why| {
+            if func.inline.is_some() {
+                return why;
+            }
+            reasons.extend(why.into_iter().map(|why| format!("nor can a part of it be an op: {why}")));
+            reasons
+        })
+    }
+
+    fn outlined_assessment(&self, func: usize, outlined: &outline::Outlined) -> Assessment {
+        let vendored = self.program.file(self.program.functions[func].function.file).vendored;
+        let copy = vendored.then(|| "the file is a copy of somebody else's code".to_string());
+        let safety = match (vendored, outlined.doubts.is_empty()) {
+            (true, _) => Safety::Shown,
+            (false, true) => Safety::Safe,
+            (false, false) => Safety::Unsafe,
+        };
+        Assessment {
+            safety,
+            reasons: copy.into_iter().chain(outlined.doubts.iter().cloned()).collect(),
+            style: outlined.style.clone(),
+            op: outlined.ops.join("`, `"),
+            mutates: outlined.mutates.clone(),
+        }
+    }
+
+    fn outlined_fix(&self, func: usize, outlined: outline::Outlined) -> (Assessment, Fix) {
+        let function = self.program.functions[func].function;
+        let assessment = self.outlined_assessment(func, &outlined);
+        let fix = Fix {
+            title: format!(
+                "outline the launch of `{}` as `{}`",
+                self.program.function_name(function),
+                assessment.op
+            ),
+            safety: assessment.safety,
+            reasons: assessment.reasons.clone(),
+            edits: outlined.edits.into_iter().map(|edit| (function.file, edit)).collect(),
+            claims: vec![(function.file, self.program.function(function).span)],
+        };
+        (assessment, fix)
     }
 
     /// Registers a launcher as an op: [`Program::functions`] by index.
@@ -195,6 +245,10 @@ impl<'a> Rewrite<'a> {
         let plan = match self.plan(func) {
             Ok(plan) => plan,
             Err(reasons) => {
+                let reasons = match self.outline(func, reasons) {
+                    Ok(outlined) => return self.outlined_fix(func, outlined),
+                    Err(reasons) => reasons,
+                };
                 let fix = Fix {
                     title: format!("register `{name}` as an op"),
                     safety: Safety::Shown,

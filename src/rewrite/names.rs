@@ -35,21 +35,24 @@ impl OpNames {
         names
             .taken
             .extend(schemas.map(|s| s.split('(').next().unwrap_or_default().trim().to_string()));
-        for func in program.functions.iter().filter(|f| f.inline.is_none()) {
-            let name = program.function_name(func.function);
-            names
-                .wanted
-                .entry(plain(name).to_string())
-                .or_default()
-                .insert((func.function.file, name.to_string()));
+        for func in &program.functions {
+            let name = match func.inline {
+                None => program.function_name(func.function).to_string(),
+                Some(_) => super::outline::stem(program, func),
+            };
+            let wanted = names.wanted.entry(plain(&name).to_string()).or_default();
+            wanted.insert((func.function.file, name));
         }
         names
     }
 
     /// The names of a launcher's op.
     pub(super) fn choose(&self, program: &Program, func: &Func, namespace: &str) -> Chosen {
-        let file = func.function.file;
-        let own = program.function_name(func.function);
+        self.choose_as(program, func.function.file, program.function_name(func.function), namespace)
+    }
+
+    /// The names of an op that is named after something in a file.
+    pub(super) fn choose_as(&self, program: &Program, file: FileId, own: &str, namespace: &str) -> Chosen {
         let rivals = || {
             self.wanted
                 .get(plain(own))

@@ -58,6 +58,26 @@ pub(super) fn writes_state(path: &str) -> String {
     format!("it writes `{path}`, which is no argument")
 }
 
+/// What keeps parts of a function from being ops, whatever they are.
+pub(super) fn of_outlined(scope: &Scope) -> Vec<String> {
+    registrar_above(scope).into_iter().collect()
+}
+
+/// What one style means for a part of a function.
+pub(super) fn of_region_route(scope: &Scope, func: &Func, route: &Route, writes: bool) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if !matches!(route, Route::Library) && !func.without_grad {
+        doubts.push("its callers may need gradients around the call, and the op has no autograd formula".to_string());
+        if writes {
+            doubts.push("the op would advance the version counters of what it writes, which may be saved for backward".to_string());
+        }
+    }
+    if matches!(route, Route::Library) && runs_as_script(scope) && is_imported(scope.program, scope.at.file) {
+        doubts.push("the file runs as a script and is imported too, which would define the op twice".to_string());
+    }
+    doubts
+}
+
 /// The schema's refusal of the results, unless their annotation is written anew.
 pub(super) fn of_results(func: &Func, returns: bool) -> Vec<String> {
     let Err(refusals) = &func.schema else { return Vec::new() };
@@ -73,7 +93,7 @@ pub(super) fn of_route(scope: &Scope, func: &Func, route: &Route) -> Reasons {
         Route::CustomOp | Route::Library => false,
     };
     if one_device {
-        if let Some(place) = cpu_branch(scope) {
+        if let Some(place) = cpu_branch(scope, &|_| true) {
             reasons.blockers.push(format!(
                 "it has a branch for other devices (`{place}`), and the op would be registered for one"
             ));
@@ -262,7 +282,7 @@ fn late_annotations(scope: &Scope) -> Vec<String> {
 }
 
 /// A test of the device that is no assertion, as written.
-fn cpu_branch(scope: &Scope) -> Option<String> {
+pub(super) fn cpu_branch(scope: &Scope, inside: &dyn Fn(ValueId) -> bool) -> Option<String> {
     let body = scope.body();
     let asserted = |v: ValueId| {
         let statement = body.statement_of(v).map(|s| &body.statements[s.index()]);
@@ -284,7 +304,7 @@ fn cpu_branch(scope: &Scope) -> Option<String> {
         }),
         _ => false,
     };
-    let hit = body.iter().map(|(v, _)| v).find(|&v| tests(v) && !asserted(v))?;
+    let hit = body.iter().map(|(v, _)| v).find(|&v| inside(v) && tests(v) && !asserted(v))?;
     Some(short(scope, hit))
 }
 

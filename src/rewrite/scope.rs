@@ -182,6 +182,13 @@ impl<'a> Scope<'a> {
         self.kind_at(value, MAX_DEPTH)
     }
 
+    /// Takes for granted what a value is, where nothing else tells.
+    pub(super) fn assume(&self, value: ValueId, kind: Kind) {
+        if self.kind(value) == Kind::Unknown {
+            self.kinds.borrow_mut().insert(value, Some(kind));
+        }
+    }
+
     fn kind_at(&self, value: ValueId, depth: u32) -> Kind {
         match self.kinds.borrow().get(&value) {
             Some(Some(kind)) => return *kind,

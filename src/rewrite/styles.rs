@@ -90,6 +90,46 @@ pub(super) struct Registration<'s, 'a> {
     pub(super) fake: Option<&'s Fake>,
 }
 
+/// The registrar's name in a module, and the imports that it needs to stand at an offset.
+pub(super) fn registrar(scope: &Scope, route: &Route, namespace: &str, at: u32) -> (String, Vec<Edit>) {
+    let file = scope.program.file(scope.at.file);
+    match route {
+        Route::CustomOp => (String::new(), imports::module(file, "torch", at).into_iter().collect()),
+        Route::Library => {
+            let (library, edit) = library(scope, namespace);
+            let torch = imports::module(file, "torch", file.facts.layout.after_imports);
+            (library, torch.into_iter().chain(edit).collect())
+        }
+        Route::House(_, style) => {
+            let absolute = |import: &Import| {
+                let module = scope.name(import.module);
+                absolute_module(scope.program, scope.at.file, import.level, module)
+            };
+            let (name, edit) = imports::member(file, &style.module, &style.name, at, absolute);
+            let calls_torch = style.form != Form::Decorator;
+            let torch = imports::module(file, "torch", at).filter(|_| calls_torch);
+            (name, torch.into_iter().chain(edit).collect())
+        }
+    }
+}
+
+/// The `Library` object of a namespace in the module, and its definition if there is none.
+fn library(scope: &Scope, namespace: &str) -> (String, Option<Edit>) {
+    let file = scope.program.file(scope.at.file);
+    let at = FunctionRef {
+        file: scope.at.file,
+        function: MODULE,
+    };
+    let module = Scope::new(scope.program, scope.knowledge, at);
+    let is_library = |callee: ValueId| module.dotted(callee).as_deref() == Some("torch.library.Library");
+    if let Some(name) = imports::library(file, namespace, is_library) {
+        return (name, None);
+    }
+    let name = names::unused(&file.facts, "_lib");
+    let line = format!("{name} = torch.library.Library(\"{namespace}\", \"FRAGMENT\")");
+    (name, Some(imports::global(file, &line)))
+}
+
 /// The names of the private functions.
 struct Private {
     implementation: String,
@@ -130,7 +170,7 @@ impl Registration<'_, '_> {
         let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
         let mut edits = self.changes();
         edits.extend(self.interface.imports.iter().cloned());
-        let (register, imports) = self.registrar();
+        let (register, imports) = registrar(self.scope, self.route, self.namespace, self.scope.function().span.start);
         edits.extend(imports);
         // A public function keeps what it says that it returns.
         let returns = self.split.returns.is_some() && self.scope.function().returns.is_some();
@@ -213,47 +253,6 @@ impl Registration<'_, '_> {
         let lines = self.interface.preamble.iter().chain(&self.split.preamble);
         let text: String = lines.map(|line| format!("{inner}{line}\n")).collect();
         (!text.is_empty()).then(|| Edit::insert(self.above(first.start), text))
-    }
-
-    /// The registrar's name in this module, and the imports that it needs.
-    fn registrar(&self) -> (String, Vec<Edit>) {
-        let file = self.scope.program.file(self.scope.at.file);
-        let start = self.scope.function().span.start;
-        match self.route {
-            Route::CustomOp => (String::new(), imports::module(file, "torch", start).into_iter().collect()),
-            Route::Library => {
-                let (library, edit) = self.library();
-                let torch = imports::module(file, "torch", file.facts.layout.after_imports);
-                (library, torch.into_iter().chain(edit).collect())
-            }
-            Route::House(_, style) => {
-                let absolute = |import: &Import| {
-                    let module = self.scope.name(import.module);
-                    absolute_module(self.scope.program, self.scope.at.file, import.level, module)
-                };
-                let (name, edit) = imports::member(file, &style.module, &style.name, start, absolute);
-                let calls_torch = style.form != Form::Decorator;
-                let torch = imports::module(file, "torch", start).filter(|_| calls_torch);
-                (name, torch.into_iter().chain(edit).collect())
-            }
-        }
-    }
-
-    fn library(&self) -> (String, Option<Edit>) {
-        let file = self.scope.program.file(self.scope.at.file);
-        let at = FunctionRef {
-            file: self.scope.at.file,
-            function: MODULE,
-        };
-        let module = Scope::new(self.scope.program, self.scope.knowledge, at);
-        let is_library = |callee: ValueId| module.dotted(callee).as_deref() == Some("torch.library.Library");
-        if let Some(name) = imports::library(file, self.namespace, is_library) {
-            return (name, None);
-        }
-        let facts = &file.facts;
-        let name = names::unused(facts, "_lib");
-        let line = format!("{name} = torch.library.Library(\"{}\", \"FRAGMENT\")", self.namespace);
-        (name, Some(imports::global(file, &line)))
     }
 
     fn op_text<'t>(&'t self, private: &'t Private) -> OpText<'t> {

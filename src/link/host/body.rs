@@ -3,6 +3,7 @@
 use super::super::conditions::Condition;
 use super::super::resolve::{Entity, ValueRef};
 use super::super::types::{Kind, param_kind};
+use super::kept::Touched;
 use super::{Abs, Context, Effect, Host, Key, Launched, Root, Summary};
 use crate::facts::{Body, Const, Facts, Function, FunctionKind, GuardId, MODULE, Name, Op, ParamKind, ValueId};
 use crate::program::FunctionRef;
@@ -29,6 +30,7 @@ pub(super) struct Run<'h, 'a> {
     pub(super) containers: FxHashSet<(ValueId, u16)>,
     pub(super) effects: Vec<Effect>,
     pub(super) launches: Vec<Launched>,
+    pub(super) touched: Vec<Touched>,
     pub(super) runs_params: bool,
     pub(super) frees: FxHashMap<Name, Abs>,
     pub(super) guards: FxHashMap<GuardId, Condition>,
@@ -57,6 +59,7 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
         containers: FxHashSet::default(),
         effects: Vec::new(),
         launches: Vec::new(),
+        touched: Vec::new(),
         runs_params: false,
         frees: FxHashMap::default(),
         guards: FxHashMap::default(),
@@ -66,6 +69,7 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
         run.changed = false;
         run.effects.clear();
         run.launches.clear();
+        run.touched.clear();
         run.guards.clear();
         for i in 0..body.values.len() {
             let value = run.eval(ValueId(i as u32));
@@ -81,6 +85,7 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
     }
     let returns = run.returns();
     run.launch_by_decorator(&returns);
+    run.keep_memory();
     Summary {
         effects: run.effects,
         returns,

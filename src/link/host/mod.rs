@@ -10,6 +10,7 @@ mod body;
 mod calls;
 mod ends;
 mod guards;
+mod kept;
 mod launch;
 mod memory;
 mod methods;
@@ -26,7 +27,7 @@ use super::registry::Registry;
 use super::resolve::Resolver;
 use crate::facts::{CallId, FunctionKind, ValueId};
 use crate::knowledge::Knowledge;
-use crate::program::{FunctionRef, Step};
+use crate::program::{FunctionRef, Memory, Step};
 use crate::source::{Place, Span};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -114,6 +115,8 @@ pub(crate) struct Host<'a> {
     pub(crate) kernels: &'a FxHashMap<FunctionRef, KernelEffects>,
     pub(crate) registry: &'a Registry,
     memo: RwLock<FxHashMap<(FunctionRef, Context), Arc<Summary>>>,
+    /// What the last run of a body that launches saw of memory.
+    memories: RwLock<FxHashMap<FunctionRef, Memory>>,
 }
 
 thread_local! {
@@ -149,6 +152,7 @@ impl<'a> Host<'a> {
             kernels,
             registry,
             memo: RwLock::default(),
+            memories: RwLock::default(),
         }
     }
 
@@ -232,6 +236,15 @@ impl<'a> Host<'a> {
         }
         self.memo.write().expect("no panic while locked").insert(key, assumed.clone());
         Some(assumed)
+    }
+
+    /// Takes out what the last run of a function that launches saw of memory.
+    pub(crate) fn take_memory(&self, f: FunctionRef) -> Memory {
+        self.memories.write().expect("no panic while locked").remove(&f).unwrap_or_default()
+    }
+
+    fn keep_memory(&self, f: FunctionRef, memory: Memory) {
+        self.memories.write().expect("no panic while locked").insert(f, memory);
     }
 
     /// Whether a function is a kernel or device function.

@@ -3,9 +3,11 @@
 use super::super::conditions::{Condition, contradicts};
 use super::super::types::Kind;
 use super::body::Run;
+use super::kept::Touched;
 use super::{Abs, Effect, Key, Root};
 use crate::facts::{Const, Name, Op, ValueId};
 use crate::program::Step;
+use crate::source::Span;
 use std::sync::Arc;
 
 impl Run<'_, '_> {
@@ -143,6 +145,10 @@ impl Run<'_, '_> {
             return;
         }
         let all = self.reach(target);
+        let through = chain.last().filter(|step| step.place.file == self.f.file).map(|step| step.place.span);
+        for alias in all.aliases.iter().filter(|a| matches!(a.root, Root::Fresh(..))) {
+            self.touch(v, &alias.root, through, unknown.clone());
+        }
         let outside = all.aliases.iter().any(|a| !matches!(a.root, Root::Fresh(..)));
         if !outside {
             return;
@@ -161,6 +167,7 @@ impl Run<'_, '_> {
             let why = unknown
                 .clone()
                 .or_else(|| (!alias.known).then(|| "a callee that is not in view may have handed it on".into()));
+            self.touch(v, &alias.root, through, why.clone());
             let when = match alias.root.is_argument() {
                 true => Condition::all([guard.clone(), alias.when.clone(), when.clone()]).at_most(super::values::MOST_PARTS),
                 false => Condition::Unknown,
@@ -173,6 +180,11 @@ impl Run<'_, '_> {
                 chain: chain.clone(),
             });
         }
+    }
+
+    fn touch(&mut self, at: ValueId, root: &Root, through: Option<Span>, unknown: Option<Arc<str>>) {
+        let root = root.clone();
+        self.touched.push(Touched { at, root, through, unknown });
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {

@@ -1,0 +1,261 @@
+//! What the use of a value proves about it: kernels, grids and attributes know what they are given.
+
+use super::super::scope::{Kind, Scope};
+use super::values;
+use crate::facts::{ArgKind, Call, Const, Name, Op, ParamKind, ValueId};
+use crate::program::{Func, FunctionRef, KernelId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a kernel does with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Role {
+    /// It loads or stores through it: a tensor.
+    Pointer,
+    /// A size, or something that a size is computed from.
+    Int,
+    /// A number that is not known when the kernel is compiled.
+    Number,
+    /// Only asked whether it is true.
+    Flag,
+}
+
+/// Roles of values in launches and grids, by value.
+#[derive(Debug, Default)]
+pub(super) struct Evidence {
+    roles: BTreeMap<ValueId, Role>,
+}
+
+/// Attributes and methods that nothing but a tensor has.
+const OF_TENSORS: [&str; 16] = [
+    "shape",
+    "stride",
+    "numel",
+    "data_ptr",
+    "is_contiguous",
+    "contiguous",
+    "new_empty",
+    "new_zeros",
+    "new_full",
+    "new_ones",
+    "element_size",
+    "unsqueeze",
+    "storage_offset",
+    "untyped_storage",
+    "is_cuda",
+    "nelement",
+];
+
+impl Evidence {
+    /// Looks at all launches of a function and at how its values are used, and lets the scope know.
+    pub(super) fn gather(scope: &Scope, func: &Func) -> Self {
+        let mut evidence = Self::default();
+        let body = scope.body();
+        for launch in &func.launches {
+            let Some(call) = launch.call else { continue };
+            let call = body.call(call);
+            if let Op::Index(_, grid) = body.op(call.callee)
+                && launch.via.is_none()
+            {
+                evidence.grid(scope, grid);
+            }
+            if launch.via.is_none() {
+                for &kernel in &launch.kernels {
+                    evidence.launch(scope, call, kernel);
+                }
+            }
+        }
+        for (_, value) in body.iter() {
+            match value.op {
+                Op::Attr(object, name) if OF_TENSORS.contains(&scope.name(name)) && !is_self(scope, object) => {
+                    evidence.add(object, Role::Pointer);
+                }
+                Op::Call(call) => evidence.sizes(scope, body.call(call)),
+                _ => {}
+            }
+        }
+        evidence.share_paths(scope);
+        for (&value, &role) in &evidence.roles {
+            let kind = match role {
+                Role::Pointer => Kind::Tensor,
+                Role::Int => Kind::Int,
+                Role::Number | Role::Flag => continue,
+            };
+            scope.assume(value, kind);
+        }
+        evidence
+    }
+
+    pub(super) fn role(&self, value: ValueId) -> Option<Role> {
+        self.roles.get(&value).copied()
+    }
+
+    fn add(&mut self, value: ValueId, role: Role) {
+        let slot = self.roles.entry(value).or_insert(role);
+        *slot = (*slot).min(role);
+    }
+
+    /// The parts of a grid are integers.
+    fn grid(&mut self, scope: &Scope, grid: ValueId) {
+        if let Op::Tuple(items) | Op::List(items) = scope.body().op(grid) {
+            scope.body().items(items).iter().for_each(|&v| self.add(v, Role::Int));
+        }
+    }
+
+    /// Arguments of functions that take sizes.
+    fn sizes(&mut self, scope: &Scope, call: &Call) {
+        let Op::Attr(_, name) = scope.body().op(call.callee) else { return };
+        if matches!(scope.name(name), "cdiv" | "next_power_of_2")
+            && scope.dotted(call.callee).is_some_and(|name| name.starts_with("triton."))
+        {
+            call.args.iter().for_each(|a| self.add(a.value, Role::Int));
+        }
+    }
+
+    fn launch(&mut self, scope: &Scope, call: &Call, kernel: KernelId) {
+        let Some(bound) = bind(scope, call, kernel) else { return };
+        for (param, value) in bound {
+            if let Some(role) = role(scope, kernel, param) {
+                self.add(value, role);
+            }
+        }
+    }
+
+    /// What holds of one read of `self.x` holds of every other.
+    fn share_paths(&mut self, scope: &Scope) {
+        let mut paths: BTreeMap<(ValueId, Vec<Name>), Vec<ValueId>> = BTreeMap::new();
+        for (id, value) in scope.body().iter() {
+            if matches!(value.op, Op::Attr(..))
+                && let Some(path) = path(scope, id)
+            {
+                paths.entry(path).or_default().push(id);
+            }
+        }
+        for values in paths.values() {
+            let role = values.iter().filter_map(|v| self.role(*v)).min();
+            if let Some(role) = role {
+                values.iter().for_each(|&v| self.add(v, role));
+            }
+        }
+    }
+}
+
+fn is_self(scope: &Scope, value: ValueId) -> bool {
+    scope.function().class.is_some() && scope.body().op(value) == Op::Param(0)
+}
+
+/// The object and the attributes that a value is read through.
+pub(super) fn path(scope: &Scope, mut value: ValueId) -> Option<(ValueId, Vec<Name>)> {
+    let mut names = Vec::new();
+    while let Op::Attr(object, name) = scope.body().op(value) {
+        names.push(name);
+        value = object;
+    }
+    names.reverse();
+    (!names.is_empty()).then_some((value, names))
+}
+
+/// Which argument each parameter of a kernel gets, where there are no stars before it.
+pub(super) fn bind(scope: &Scope, call: &Call, kernel: KernelId) -> Option<Vec<(u16, ValueId)>> {
+    let function = scope.program.function(scope.program.kernel(kernel).function);
+    let file = scope.program.kernel(kernel).function.file;
+    let mut bound = Vec::new();
+    for (position, arg) in call.args.iter().enumerate() {
+        let param = match arg.kind {
+            ArgKind::Positional => position,
+            ArgKind::Keyword(name) => {
+                let text = scope.name(name);
+                let at = function.params.iter().position(|p| scope.program.name(file, p.name) == text);
+                let Some(at) = at else { continue };
+                at
+            }
+            ArgKind::Star => return None,
+            ArgKind::StarStar => continue,
+        };
+        let takes = function.params.get(param).is_some_and(|p| p.kind != ParamKind::Star);
+        if takes {
+            bound.push((param as u16, arg.value));
+        }
+    }
+    Some(bound)
+}
+
+/// What a kernel does with a parameter.
+fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
+    let kernel = scope.program.kernel(id);
+    let own = |w: &crate::program::Write| w.param == param;
+    if kernel.reads.contains(&param) || kernel.writes.iter().any(own) {
+        return Some(Role::Pointer);
+    }
+    if kernel.unresolved.iter().any(|u| u.0 == param) || kernel.writes_pointees.iter().any(own) {
+        return None;
+    }
+    let at = kernel.function;
+    let function = scope.program.function(at);
+    let text = |span| scope.program.file(at.file).source.slice(span);
+    let constexpr = function.params[param as usize]
+        .annotation
+        .is_some_and(|a| text(a.span).contains("constexpr"));
+    let uses = uses_in_kernel(scope, at, param);
+    if uses.contains(&Use::None) {
+        return None;
+    }
+    if uses.contains(&Use::Size) {
+        Some(Role::Int)
+    } else if uses.contains(&Use::Arithmetic) {
+        Some(Role::Number)
+    } else if constexpr && uses.contains(&Use::Truth) {
+        Some(Role::Flag)
+    } else {
+        None
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// Compared with `None`.
+    None,
+    Size,
+    Arithmetic,
+    Truth,
+}
+
+fn uses_in_kernel(scope: &Scope, kernel: FunctionRef, param: u16) -> BTreeSet<Use> {
+    let body = &scope.program.function(kernel).body;
+    let own = |v: ValueId| body.op(v) == Op::Param(param);
+    let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
+    let mut found = BTreeSet::new();
+    for (_, value) in body.iter() {
+        match value.op {
+            Op::Compare(_, a, b) if (own(a) && none(b)) || (own(b) && none(a)) => {
+                found.insert(Use::None);
+            }
+            Op::Binary(_, a, b) if own(a) || own(b) => {
+                found.insert(Use::Arithmetic);
+            }
+            Op::Call(call) => {
+                let call = body.call(call);
+                let name = match body.op(call.callee) {
+                    Op::Attr(_, name) | Op::Free(name) => scope.program.name(kernel.file, name),
+                    _ => continue,
+                };
+                let sized = matches!(name, "arange" | "cdiv" | "static_range" | "range" | "zeros" | "full");
+                let inside = |v: ValueId| {
+                    own(v) || values::operands(body, body.op(v)).into_iter().any(own) && matches!(body.op(v), Op::Tuple(_) | Op::List(_))
+                };
+                let shape = call.args.iter().take(if name == "full" { 1 } else { 3 });
+                if sized && shape.into_iter().any(|a| inside(a.value)) {
+                    found.insert(Use::Size);
+                }
+            }
+            _ => {}
+        }
+    }
+    let tested = body.guards.iter().any(|g| match g.kind {
+        crate::facts::GuardKind::When(v, _) => own(v) || values::operands(body, body.op(v)).into_iter().any(own),
+        _ => false,
+    });
+    if tested {
+        found.insert(Use::Truth);
+    }
+    found
+}

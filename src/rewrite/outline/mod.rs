@@ -1,0 +1,234 @@
+//! Outlining: the statements around a launch become an op of the module, and the function calls it in their place.
+//!
+//! For methods, closures and everything else that cannot be an op as it stands. What the statements need is handed over
+//! as parameters (`self.x` too); what they allocate is returned where all of it is new, else it is allocated before.
+
+mod evidence;
+mod live;
+mod region;
+mod text;
+mod types;
+mod values;
+
+use super::scope::{Kind, Scope};
+use super::signature::Base;
+use super::slice::Refused;
+use super::styles::{self, Route};
+use super::{Calls, Rewrite, safety};
+use crate::facts::{Op, ValueId};
+use crate::finding::Edit;
+use crate::program::{Func, Program};
+use evidence::Evidence;
+use live::Liveness;
+use region::{Outliner, Region};
+use types::Types;
+
+/// An outlining, decided and written.
+#[derive(Debug)]
+pub(super) struct Outlined {
+    pub(super) style: String,
+    /// Qualified names of the new ops.
+    pub(super) ops: Vec<String>,
+    /// Parameters that the ops declare as mutated.
+    pub(super) mutates: Vec<String>,
+    pub(super) doubts: Vec<String>,
+    pub(super) edits: Vec<Edit>,
+}
+
+/// Moves the launches of a function into ops of the module.
+pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<String>> {
+    let one = |why: String| vec![why];
+    let scope = Scope::new(rewrite.program, rewrite.knowledge, func.function);
+    let blockers = safety::of_outlined(&scope);
+    if !blockers.is_empty() {
+        return Err(blockers);
+    }
+    let route = styles::route(&scope, &rewrite.options.style, func).map_err(one)?;
+    if let Route::House(_, style) = route
+        && rewrite.loading.closes_cycle(func.function.file, &style.module)
+    {
+        return Err(one(format!("importing `{}` here would close a circle of imports", style.module)));
+    }
+    let launches = launches(func).map_err(one)?;
+    let regions = regions(&scope, &rewrite.calls, func, &launches).map_err(one)?;
+    let namespace = rewrite.namespace(&scope, &route);
+    let mut outlined = Outlined {
+        style: route.name().to_string(),
+        ops: Vec::new(),
+        mutates: Vec::new(),
+        doubts: safety::of_region_route(&scope, func, &route, regions.iter().any(|r| r.inputs.iter().any(|i| i.written))),
+        edits: Vec::new(),
+    };
+    let mut stems = Vec::new();
+    for region in &regions {
+        let stem = stem_of_region(&scope, rewrite.program, func, region, regions.len(), &mut stems);
+        let names = rewrite.names.choose_as(rewrite.program, func.function.file, &stem, &namespace);
+        if matches!(&route, Route::House(_, style) if style.one_device) {
+            one_device(&scope, region).map_err(one)?;
+        }
+        let writer = text::Outline {
+            scope: &scope,
+            route: &route,
+            namespace: &namespace,
+            names: &names,
+            region,
+            torch: rewrite.options.torch,
+        };
+        outlined.edits.extend(writer.edits().map_err(one)?);
+        outlined.ops.push(format!("{namespace}::{}", names.op));
+        outlined
+            .mutates
+            .extend(region.inputs.iter().filter(|i| i.written).map(|i| i.param.clone()));
+        outlined.doubts.extend(region.doubts.iter().cloned());
+    }
+    outlined.edits.sort();
+    outlined.edits.dedup();
+    outlined.doubts.sort();
+    outlined.doubts.dedup();
+    Ok(outlined)
+}
+
+/// The values of a function's launches.
+fn launches(func: &Func) -> Result<Vec<ValueId>, Refused> {
+    let values: Option<Vec<ValueId>> = func.launches.iter().map(|l| l.value).collect();
+    let mut values = values.ok_or("a decorator launches it")?;
+    values.sort_unstable();
+    values.dedup();
+    if values.is_empty() {
+        return Err("it launches nothing itself".to_string());
+    }
+    Ok(values)
+}
+
+fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> Result<Vec<Region>, Refused> {
+    let evidence = Evidence::gather(scope, func);
+    let types = Types {
+        scope,
+        evidence: &evidence,
+    };
+    for (value, op) in scope.body().iter().map(|(id, v)| (id, v.op)) {
+        // What the module calls by the name of a captured variable is something else.
+        if let Op::Free(name) = op
+            && types.enclosing(name).is_some()
+        {
+            let kind = types
+                .join(&[value])
+                .map_or(Kind::Unknown, |typed| match (typed.ty.base, typed.ty.list) {
+                    (Base::Tensor, false) => Kind::Tensor,
+                    (Base::Int, false) => Kind::Int,
+                    (Base::Float, false) => Kind::Float,
+                    (Base::Bool, false) => Kind::Bool,
+                    _ => Kind::Unknown,
+                });
+            scope.assume(value, kind);
+        }
+    }
+    let outliner = Outliner {
+        scope,
+        calls,
+        func,
+        types,
+        liveness: Liveness::new(scope.function()),
+        locals: values::locals(scope.facts(), scope.function()),
+    };
+    outliner.regions(launches)
+}
+
+/// An op that is registered for one device needs a tensor in every call, and no branch for another device.
+fn one_device(scope: &Scope, region: &Region) -> Result<(), Refused> {
+    let body = scope.body();
+    let statements = region.range.statements();
+    let all = || statements.iter().map(|s| &body.statements[s.index()].values);
+    let inside = |v: ValueId| all().any(|range| range.0 <= v && v < range.1);
+    if let Some(place) = safety::cpu_branch(scope, &inside) {
+        return Err(format!(
+            "it has a branch for other devices (`{place}`), and the op would be registered for one"
+        ));
+    }
+    if !region.inputs.iter().any(|i| i.ty.is_tensor() && !i.ty.optional && !i.ty.list) {
+        return Err("a call may have no tensor argument, and the op would be registered for one device".to_string());
+    }
+    Ok(())
+}
+
+/// What the functions of an op are named after.
+fn stem_of_region(scope: &Scope, program: &Program, func: &Func, region: &Region, count: usize, taken: &mut Vec<String>) -> String {
+    let mut stem = stem(program, func);
+    if count > 1 {
+        let body = scope.body();
+        let span = region
+            .range
+            .statements()
+            .iter()
+            .map(|s| body.statements[s.index()].span)
+            .reduce(|a, b| a.to(b));
+        let own = func.launches.iter().find(|l| span.is_some_and(|span| span.contains(l.place.span)));
+        let kernel = own
+            .and_then(|l| l.kernels.first())
+            .map(|&k| program.function_name(program.kernel(k).function));
+        if let Some(kernel) = kernel {
+            let kernel = super::names::plain(kernel).trim_end_matches("_kernel").to_string();
+            stem = if kernel.starts_with(&stem) {
+                kernel
+            } else {
+                format!("{stem}_{kernel}")
+            };
+        }
+    }
+    let base = stem.clone();
+    let mut number = 1;
+    while taken.contains(&stem) {
+        number += 1;
+        stem = format!("{base}_{number}");
+    }
+    taken.push(stem.clone());
+    stem
+}
+
+/// What the op of a function is named after, before clashes are looked for: methods carry the name of their class.
+pub(super) fn stem(program: &Program, func: &Func) -> String {
+    let function = program.function(func.function);
+    let name = program.function_name(func.function);
+    let Some(class) = function.class else {
+        return super::names::plain(name).trim_matches('_').to_string();
+    };
+    let facts = &program.file(func.function.file).facts;
+    let class = snake(facts.name(facts.classes[class.index()].name));
+    let short = ["_function", "_func", "_fn"].iter().find_map(|end| class.strip_suffix(end));
+    let class = short.filter(|s| !s.is_empty()).unwrap_or(&class);
+    match name.trim_matches('_') {
+        "call" if name == "__call__" => class.to_string(),
+        method if method.starts_with(class) => method.to_string(),
+        method => format!("{class}_{method}"),
+    }
+}
+
+/// `FusedRMSNorm` as `fused_rms_norm`.
+fn snake(name: &str) -> String {
+    let chars: Vec<char> = name.trim_matches('_').chars().collect();
+    let mut out = String::new();
+    for (i, &c) in chars.iter().enumerate() {
+        let before = i.checked_sub(1).map(|b| chars[b]);
+        let next = chars.get(i + 1);
+        let starts = c.is_uppercase()
+            && before.is_some_and(|b| b != '_' && (!b.is_uppercase() || next.is_some_and(|n| n.is_lowercase() && i + 1 < chars.len())));
+        if starts && !out.ends_with('_') {
+            out.push('_');
+        }
+        out.extend(c.to_lowercase());
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::snake;
+
+    #[test]
+    fn class_names_become_names_of_ops() {
+        assert_eq!(snake("FusedRMSNorm"), "fused_rms_norm");
+        assert_eq!(snake("LigerRMSNormFunction"), "liger_rms_norm_function");
+        assert_eq!(snake("_attention"), "attention");
+        assert_eq!(snake("MLA2Fn"), "mla2_fn");
+    }
+}

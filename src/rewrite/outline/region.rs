@@ -1,0 +1,611 @@
+//! Candidate regions: statements around launches, with what goes in and what comes out.
+
+use super::super::Calls;
+use super::super::fake::{reads_no_data, short};
+use super::super::scope::{Kind, Scope};
+use super::super::signature::{Base, Type};
+use super::super::slice::{Refused, Slicer};
+use super::live::{Liveness, Names, Range, captured};
+use super::types::{Types, is_schema_type};
+use super::values::{self, ids};
+use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
+use crate::program::{Func, Piece, WriteAt};
+use crate::source::Span;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All that the outlining of one function asks.
+pub(super) struct Outliner<'s, 'a> {
+    pub(super) scope: &'s Scope<'a>,
+    pub(super) calls: &'s Calls<'a>,
+    pub(super) func: &'s Func,
+    pub(super) types: Types<'s, 'a>,
+    pub(super) liveness: Liveness<'s>,
+    pub(super) locals: Names,
+}
+
+/// Something that the op is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Input {
+    /// What is passed, and what the moved code calls it: a name or a dotted path.
+    pub(super) text: String,
+    /// The parameter.
+    pub(super) param: String,
+    pub(super) ty: Type,
+    pub(super) written: bool,
+}
+
+/// A part of a function that can be an op.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    pub(super) range: Range,
+    pub(super) inputs: Vec<Input>,
+    /// Names of new tensors that are needed behind it.
+    pub(super) outputs: Vec<Name>,
+    /// What keeps it from being safe.
+    pub(super) doubts: Vec<String>,
+    cost: usize,
+}
+
+impl Outliner<'_, '_> {
+    /// Regions that hold all of these launches: one if that can be, else one for each part.
+    pub(super) fn regions(&self, launches: &[ValueId]) -> Result<Vec<Region>, Refused> {
+        let mut first_refusal = None;
+        let ranges = self.around(launches)?;
+        let mut best: Option<Region> = None;
+        for core in &ranges {
+            for first in (0..=core.first).rev() {
+                let range = Range { first, ..core.clone() };
+                match self.evaluate(range) {
+                    Ok(region) if best.as_ref().is_none_or(|b| region.cost < b.cost) => best = Some(region),
+                    Ok(_) => {}
+                    Err(why) => {
+                        first_refusal.get_or_insert(why);
+                    }
+                }
+                if first > 0 && self.leaves(&core.block[first - 1..first]) {
+                    break;
+                }
+            }
+        }
+        if let Some(best) = best {
+            return Ok(vec![best]);
+        }
+        let refusal = first_refusal.unwrap_or_else(|| "there is no statement around its launches".to_string());
+        let Some(core) = ranges.first().filter(|core| core.last > core.first) else {
+            return Err(refusal);
+        };
+        let mut regions = Vec::new();
+        for at in core.first..=core.last {
+            let values = self.values(&core.block[at..=at]);
+            let inside: Vec<ValueId> = launches.iter().copied().filter(|v| values.0 <= *v && *v < values.1).collect();
+            if !inside.is_empty() {
+                regions.extend(self.regions(&inside)?);
+            }
+        }
+        Ok(regions)
+    }
+
+    /// The blocks that hold all launches, innermost first, each cut to the statements with launches.
+    fn around(&self, launches: &[ValueId]) -> Result<Vec<Range>, Refused> {
+        let body = self.scope.body();
+        let chain = |v: ValueId| {
+            let mut chain = Vec::new();
+            let mut at = body.statement_of(v);
+            while let Some(id) = at {
+                chain.push(id);
+                at = body.statements[id.index()].parent;
+            }
+            chain.reverse();
+            chain
+        };
+        let chains: Vec<Vec<StatementId>> = launches.iter().map(|&v| chain(v)).collect();
+        let shortest = chains.iter().map(Vec::len).min().filter(|&n| n > 0);
+        let shortest = shortest.ok_or("a launch stands in no statement")?;
+        let mut ranges = Vec::new();
+        for depth in 0..shortest {
+            let parent = (depth > 0).then(|| chains[0][depth - 1]);
+            if depth > 0 && chains.iter().any(|c| c[depth - 1] != chains[0][depth - 1]) {
+                break;
+            }
+            let blocks: Vec<&Vec<StatementId>> = match parent {
+                None => vec![&body.top],
+                Some(parent) => body.statements[parent.index()].blocks.iter().map(|b| &b.statements).collect(),
+            };
+            let Some(block) = blocks.into_iter().find(|b| chains.iter().all(|c| b.contains(&c[depth]))) else {
+                break;
+            };
+            let at = |c: &Vec<StatementId>| block.iter().position(|s| *s == c[depth]).unwrap_or_default();
+            ranges.push(Range {
+                parent,
+                block: block.clone(),
+                first: chains.iter().map(at).min().unwrap_or_default(),
+                last: chains.iter().map(at).max().unwrap_or_default(),
+            });
+        }
+        ranges.reverse();
+        Ok(ranges)
+    }
+
+    fn values(&self, statements: &[StatementId]) -> (ValueId, ValueId) {
+        let all = &self.scope.body().statements;
+        let first = statements.first().map(|s| all[s.index()].values.0);
+        let last = statements.last().map(|s| all[s.index()].values.1);
+        (first.unwrap_or(ValueId(0)), last.unwrap_or(ValueId(0)))
+    }
+
+    /// Control may go from inside these statements to somewhere else than right behind them.
+    fn leaves(&self, statements: &[StatementId]) -> bool {
+        statements.iter().any(|&id| {
+            let statement = &self.scope.body().statements[id.index()];
+            let loops = matches!(statement.kind, StatementKind::For | StatementKind::While);
+            match statement.kind {
+                StatementKind::Return | StatementKind::Break | StatementKind::Continue | StatementKind::Scope => true,
+                _ if loops => statement.blocks.iter().any(|b| self.returns(&b.statements)),
+                _ => statement.blocks.iter().any(|b| self.leaves(&b.statements)),
+            }
+        })
+    }
+
+    fn returns(&self, statements: &[StatementId]) -> bool {
+        statements.iter().any(|&id| {
+            let statement = &self.scope.body().statements[id.index()];
+            matches!(statement.kind, StatementKind::Return | StatementKind::Scope)
+                || statement.blocks.iter().any(|b| self.returns(&b.statements))
+        })
+    }
+
+    /// Judges one range.
+    fn evaluate(&self, range: Range) -> Result<Region, Refused> {
+        let values = self.values(range.statements());
+        if self.leaves(range.statements()) {
+            return Err("the launch stands among statements that leave the function".to_string());
+        }
+        self.stays(values)?;
+        let span = self.span(&range);
+        let mut doubts = Vec::new();
+        let mut inputs = self.inputs(&range, values, span, &mut doubts)?;
+        let outputs = self.outputs(&range, values, span)?;
+        let local = self.writes(values, &mut inputs, &mut doubts)?;
+        let writes_nothing = !inputs.iter().any(|i| i.input.written);
+        if outputs.is_empty() && writes_nothing {
+            return Err("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
+        }
+        if !outputs.is_empty() {
+            self.can_be_faked(&range, &outputs, &mut doubts)?;
+        }
+        let count = range.statements().len();
+        let mut inputs: Vec<Input> = inputs.into_iter().map(|found| found.input).collect();
+        inputs.sort_by_key(|i| !i.ty.is_tensor());
+        name_params(&mut inputs, self.taken_names(&range));
+        doubts.sort();
+        doubts.dedup();
+        Ok(Region {
+            cost: 100 * (inputs.len() + 3 * local + usize::from(!outputs.is_empty()) + 8 * doubts.len()) + count,
+            range,
+            inputs,
+            outputs,
+            doubts,
+        })
+    }
+
+    pub(super) fn span(&self, range: &Range) -> Span {
+        let statement = |id: StatementId| self.scope.body().statements[id.index()].span;
+        statement(range.block[range.first]).to(statement(range.block[range.last]))
+    }
+
+    /// Names that the moved code uses for something else than its inputs.
+    fn taken_names(&self, range: &Range) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let mut todo: Vec<StatementId> = range.statements().to_vec();
+        while let Some(id) = todo.pop() {
+            let statement = &self.scope.body().statements[id.index()];
+            names.extend(
+                statement
+                    .uses
+                    .iter()
+                    .chain(&statement.defines)
+                    .map(|n| self.scope.name(*n).to_string()),
+            );
+            todo.extend(statement.blocks.iter().flat_map(|b| b.statements.iter().copied()));
+        }
+        names
+    }
+
+    /// Nothing in the range speaks of the function that it stands in.
+    fn stays(&self, values: (ValueId, ValueId)) -> Result<(), Refused> {
+        let body = self.scope.body();
+        for v in ids(values) {
+            match body.op(v) {
+                Op::Suspend(_) | Op::SetOuter(..) => {
+                    return Err("the launch stands among statements of a generator or coroutine".to_string());
+                }
+                Op::Free(name) if matches!(self.scope.name(name), "super" | "__class__" | "locals" | "vars" | "eval" | "exec") => {
+                    return Err(format!("`{}` stands next to the launch", self.scope.name(name)));
+                }
+                Op::SetAttr(object, name, _) if object < values.0 && !matches!(body.op(object), Op::Const(_)) => {
+                    return Err(format!(
+                        "`{}.{}` is set next to the launch",
+                        short(self.scope, object),
+                        self.scope.name(name)
+                    ));
+                }
+                Op::Call(call) => {
+                    let callee = body.call(call).callee;
+                    if let Op::Attr(object, method) = body.op(callee)
+                        && self.scope.kind(object) == Kind::Tensor
+                        && self
+                            .scope
+                            .knowledge
+                            .torch
+                            .method(self.scope.name(method))
+                            .is_some_and(|e| e.metadata && !e.writes.is_empty())
+                    {
+                        return Err(format!("`{}` changes a tensor's metadata in place", short(self.scope, callee)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What the range needs from outside.
+    fn inputs(&self, range: &Range, values: (ValueId, ValueId), span: Span, doubts: &mut Vec<String>) -> Result<Vec<Found>, Refused> {
+        let needed = self.liveness.before(range.statements(), &Names::new());
+        let taken = values::taken(self.scope.body(), values);
+        let mut found = Vec::new();
+        for name in needed.into_iter().filter(|n| self.locals.contains(n)) {
+            self.input(name, &taken, values, span, &mut found, doubts)?;
+        }
+        let at = |f: &Found| self.first_mention(span, &f.input.text);
+        found.sort_by_key(at);
+        Ok(found)
+    }
+
+    fn first_mention(&self, span: Span, text: &str) -> usize {
+        self.scope.text(span).find(text).unwrap_or(usize::MAX)
+    }
+
+    fn input(
+        &self,
+        name: Name,
+        taken: &BTreeSet<ValueId>,
+        values: (ValueId, ValueId),
+        span: Span,
+        found: &mut Vec<Found>,
+        doubts: &mut Vec<String>,
+    ) -> Result<(), Refused> {
+        let text = self.scope.name(name);
+        let mut own = values::of_name(self.scope.function(), name);
+        own.extend(self.free(name, values));
+        let used: Vec<ValueId> = own.iter().copied().filter(|v| taken.contains(v)).collect();
+        let used = if used.is_empty() {
+            // Only functions in the range read it, when they are called.
+            own.iter().copied().filter(|&v| v < values.1).collect()
+        } else {
+            used
+        };
+        if used.is_empty() {
+            return Err(format!("where `{text}` comes from cannot be told"));
+        }
+        if !super::types::always_bound(self.scope, &used) {
+            return Err(format!("`{text}` may be unbound before the launch"));
+        }
+        if let Some(typed) = self.types.join(&used).filter(|t| is_schema_type(t.ty)) {
+            if typed.ty.list {
+                self.list_is_only_read(text, &used, values)?;
+            }
+            if !typed.proven {
+                doubts.push(format!("nothing proves that `{text}` is a {}", word(typed.ty.base)));
+            }
+            found.push(Found::new(text.to_string(), typed.ty, used));
+            return Ok(());
+        }
+        self.paths(name, &used, values, span, found, doubts)
+    }
+
+    /// A name of an enclosing function.
+    fn free(&self, name: Name, values: (ValueId, ValueId)) -> Vec<ValueId> {
+        let body = self.scope.body();
+        ids(values).filter(|&v| body.op(v) == Op::Free(name)).collect()
+    }
+
+    /// A list that is taken through an op arrives as a copy, and as a list.
+    fn list_is_only_read(&self, text: &str, used: &[ValueId], values: (ValueId, ValueId)) -> Result<(), Refused> {
+        let body = self.scope.body();
+        let own = |v: ValueId| used.contains(&v);
+        for v in ids(values) {
+            let bad = match body.op(v) {
+                Op::Binary(_, a, b) | Op::Augment(_, a, b) | Op::Compare(_, a, b) => own(a) || own(b),
+                Op::SetIndex(object, ..) | Op::Delete(object) => own(object),
+                Op::Attr(object, _) => own(object),
+                _ => false,
+            };
+            if bad {
+                return Err(format!("`{text}` is a tuple or list, and is used as one"));
+            }
+        }
+        Ok(())
+    }
+
+    /// An object whose attributes are read: each attribute with a schema type is an input.
+    fn paths(
+        &self,
+        name: Name,
+        used: &[ValueId],
+        values: (ValueId, ValueId),
+        span: Span,
+        found: &mut Vec<Found>,
+        doubts: &mut Vec<String>,
+    ) -> Result<(), Refused> {
+        let text = self.scope.name(name);
+        let untyped = || format!("it cannot be told what `{text}` is");
+        let body = self.scope.body();
+        let nested = captured(self.scope.facts(), self.scope.at.function, Span::at(0));
+        if nested.contains(&name) && self.nested_in(span, name) {
+            return Err(format!("a function next to the launch uses `{text}`"));
+        }
+        let mut todo: Vec<(String, Vec<ValueId>)> = vec![(text.to_string(), used.to_vec())];
+        while let Some((prefix, objects)) = todo.pop() {
+            let mut by_name: BTreeMap<Name, Vec<ValueId>> = BTreeMap::new();
+            for v in ids(values) {
+                let op = body.op(v);
+                match op {
+                    Op::Attr(object, attribute) if objects.contains(&object) => by_name.entry(attribute).or_default().push(v),
+                    _ if values::operands(body, op).iter().any(|o| objects.contains(o)) => {
+                        return Err(if prefix == text {
+                            untyped()
+                        } else {
+                            format!("it cannot be told what `{prefix}` is")
+                        });
+                    }
+                    _ => {}
+                }
+            }
+            if by_name.is_empty() {
+                return Err(untyped());
+            }
+            for (attribute, reads) in by_name {
+                let path = format!("{prefix}.{}", self.scope.name(attribute));
+                match self.types.join(&reads).filter(|t| is_schema_type(t.ty)) {
+                    Some(typed) => {
+                        if typed.ty.list {
+                            self.list_is_only_read(&path, &reads, values)?;
+                        }
+                        if !typed.proven {
+                            doubts.push(format!("nothing proves that `{path}` is a {}", word(typed.ty.base)));
+                        }
+                        if !self.always_read(&reads, values) && !self.is_set(attribute) {
+                            doubts.push(format!("`{path}` would be read where it may not exist"));
+                        }
+                        found.push(Found::new(path, typed.ty, reads));
+                    }
+                    None if prefix.matches('.').count() < 4 => todo.push((path, reads)),
+                    None => return Err(format!("it cannot be told what `{path}` is")),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A function that is defined in the range reads a name.
+    fn nested_in(&self, span: Span, name: Name) -> bool {
+        let facts = self.scope.facts();
+        let inside = |f: &crate::facts::Function| span.contains(f.span) && f.span != self.scope.function().span;
+        facts
+            .functions()
+            .filter(|(_, f)| inside(f))
+            .any(|(_, f)| f.body.values.iter().any(|v| v.op == Op::Free(name)))
+    }
+
+    /// Some read stands where the whole range stands.
+    fn always_read(&self, reads: &[ValueId], values: (ValueId, ValueId)) -> bool {
+        let body = self.scope.body();
+        let guard = body.value(values.0).guard;
+        reads.iter().any(|&v| body.value(v).guard == guard)
+    }
+
+    /// The class sets the attribute in `__init__` or in its body.
+    fn is_set(&self, attribute: Name) -> bool {
+        let facts = self.scope.facts();
+        let Some(class) = self.scope.function().class else { return false };
+        let body = facts.classes[class.index()].body;
+        let in_init = |f: &crate::facts::Function| {
+            f.parent == body
+                && facts.name(f.name) == "__init__"
+                && f.body
+                    .values
+                    .iter()
+                    .any(|v| matches!(v.op, Op::SetAttr(_, name, _) if name == attribute) && v.guard == crate::facts::ALWAYS)
+        };
+        facts.function(body).binding(attribute).is_some() || facts.functions().any(|(_, f)| in_init(f))
+    }
+
+    /// New tensors that are needed behind the range.
+    fn outputs(&self, range: &Range, values: (ValueId, ValueId), span: Span) -> Result<Vec<Name>, Refused> {
+        let body = self.scope.body();
+        let mut needed = self.liveness.after(range);
+        needed.extend(captured(self.scope.facts(), self.scope.at.function, span));
+        let mut defined: Vec<Name> = Vec::new();
+        let mut todo: Vec<StatementId> = range.statements().iter().rev().copied().collect();
+        while let Some(id) = todo.pop() {
+            let statement = &body.statements[id.index()];
+            for name in statement.defines.iter().filter(|n| needed.contains(n)) {
+                if !defined.contains(name) {
+                    defined.push(*name);
+                }
+            }
+            todo.extend(statement.blocks.iter().flat_map(|b| b.statements.iter().copied()).rev());
+        }
+        let mut pieces = BTreeSet::new();
+        for &name in &defined {
+            let text = self.scope.name(name);
+            let own = values::of_name(self.scope.function(), name);
+            let last = own.iter().copied().rfind(|v| values.0 <= *v && *v < values.1);
+            let last = last.ok_or_else(|| format!("`{text}` cannot be followed"))?;
+            let typed = self.types.join(&[last]);
+            if !typed.is_some_and(|t| t.ty.base == Base::Tensor && !t.ty.list && !t.ty.optional) {
+                return Err(format!("`{text}`, which is no new tensor, is needed behind the launch"));
+            }
+            if values::may_lack(body, last, Op::Undefined) || values::may_be_none(body, last) {
+                return Err(format!("`{text}` may be None or unbound behind the launch"));
+            }
+            let shares = self.func.memory.shared_by(last);
+            let fresh = |share: &crate::program::Share| match self.func.memory.pieces[share.piece as usize] {
+                Piece::Fresh(v, _) => share.known && !share.maybe && values.0 <= v && v < values.1,
+                Piece::Param(_) | Piece::State(_) | Piece::Capture(_) => false,
+            };
+            if shares.is_empty() || !shares.iter().all(fresh) {
+                return Err(format!(
+                    "`{text}`, which is needed behind the launch, may share memory with what is given"
+                ));
+            }
+            if shares.iter().any(|s| !pieces.insert(s.piece)) {
+                return Err(format!("`{text}` shares memory with another result of the launch"));
+            }
+        }
+        Ok(defined)
+    }
+
+    /// Marks the inputs that the range writes; gives the number of those that the function itself allocates.
+    fn writes(&self, values: (ValueId, ValueId), inputs: &mut [Found], doubts: &mut Vec<String>) -> Result<usize, Refused> {
+        let memory = &self.func.memory;
+        let mut local = BTreeSet::new();
+        for write in memory.writes.iter().filter(|w| values.0 <= w.at && w.at < values.1) {
+            let piece = &memory.pieces[write.piece as usize];
+            if let Piece::Fresh(v, _) = piece {
+                if values.0 <= *v && *v < values.1 {
+                    continue;
+                }
+                local.insert(write.piece);
+            }
+            let mut passed = false;
+            let origins = self.origins(write, values);
+            for found in inputs.iter_mut().filter(|f| f.input.ty.is_tensor()) {
+                let shares = found.values.iter().flat_map(|&v| memory.shared_by(v));
+                let leads = found.values.iter().any(|v| origins.contains(v));
+                if leads && shares.clone().any(|s| s.piece == write.piece) {
+                    passed = true;
+                    found.input.written = true;
+                    if let Some(why) = &write.unknown {
+                        doubts.push(format!("`{}`: {why}", found.input.text));
+                    }
+                }
+            }
+            if !passed {
+                let what = match piece {
+                    Piece::Param(p) => self.scope.name(self.scope.function().params[*p as usize].name).to_string(),
+                    Piece::State(path) => path.clone(),
+                    Piece::Capture(name) => self.scope.name(*name).to_string(),
+                    Piece::Fresh(v, _) => short(self.scope, *v),
+                };
+                return Err(match &write.unknown {
+                    None => format!("it writes `{what}`, which the op would not be given"),
+                    Some(why) => format!("it may write `{what}`, which the op would not be given: {why}"),
+                });
+            }
+        }
+        Ok(local.len())
+    }
+
+    /// The values from outside that what is written through is made of: of two inputs that share memory, the one that is meant.
+    fn origins(&self, write: &WriteAt, values: (ValueId, ValueId)) -> BTreeSet<ValueId> {
+        let body = self.scope.body();
+        let argument = |call| body.call(call).args.iter().find(|a| Some(a.span) == write.through).map(|a| a.value);
+        let start = match body.op(write.at) {
+            Op::Call(call) => argument(call).unwrap_or(write.at),
+            _ => write.at,
+        };
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![start];
+        while let Some(v) = todo.pop() {
+            if seen.insert(v) && (values.0 <= v && v < values.1) {
+                todo.extend(values::operands(body, body.op(v)));
+            }
+        }
+        seen
+    }
+
+    /// The metadata of the outputs can be computed without a launch.
+    fn can_be_faked(&self, range: &Range, outputs: &[Name], doubts: &mut Vec<String>) -> Result<(), Refused> {
+        let body = self.scope.body();
+        let mut slicer = Slicer::new(self.scope);
+        slicer.block(range.statements(), outputs.iter().copied().collect())?;
+        for (_, statement) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
+            if statement.kind == StatementKind::With {
+                continue;
+            }
+            let values = if statement.blocks.is_empty() {
+                statement.values
+            } else {
+                statement.header_values
+            };
+            reads_no_data(self.scope, self.calls, values, doubts)?;
+        }
+        Ok(())
+    }
+}
+
+/// An input with the values that it stands for.
+struct Found {
+    input: Input,
+    values: Vec<ValueId>,
+}
+
+impl Found {
+    fn new(text: String, ty: Type, values: Vec<ValueId>) -> Self {
+        let param = String::new();
+        Self {
+            input: Input {
+                text,
+                param,
+                ty,
+                written: false,
+            },
+            values,
+        }
+    }
+}
+
+/// Names the parameters: names stay, `self.x` becomes `x` where that is free.
+fn name_params(inputs: &mut [Input], mut taken: BTreeSet<String>) {
+    taken.extend(inputs.iter().filter(|i| !i.text.contains('.')).map(|i| i.text.clone()));
+    for input in inputs {
+        if !input.text.contains('.') {
+            input.param.clone_from(&input.text);
+            continue;
+        }
+        let parts: Vec<&str> = input.text.split('.').collect();
+        let tail = |n: usize| {
+            let parts: Vec<&str> = parts[parts.len() - n..].iter().map(|p| p.trim_matches('_')).collect();
+            parts.join("_")
+        };
+        let free = |name: &String| !name.is_empty() && !taken.contains(name) && !is_keyword(name);
+        let name = (1..=parts.len()).map(tail).find(free);
+        let numbered = || (2..).map(|i| format!("{}_{i}", tail(parts.len()))).find(free);
+        let name = name.or_else(numbered).unwrap_or_else(|| tail(parts.len()));
+        taken.insert(name.clone());
+        input.param = name;
+    }
+}
+
+fn is_keyword(name: &str) -> bool {
+    const KEYWORDS: [&str; 12] = [
+        "lambda", "from", "import", "in", "is", "not", "and", "or", "if", "else", "for", "def",
+    ];
+    KEYWORDS.contains(&name)
+}
+
+fn word(base: Base) -> &'static str {
+    match base {
+        Base::Tensor => "tensor",
+        Base::Int => "int",
+        Base::Float => "float",
+        Base::Bool => "bool",
+        Base::Number => "number",
+        Base::Text => "string",
+        Base::Dtype => "dtype",
+        Base::Device => "device",
+        Base::None | Base::Other => "value of a schema type",
+    }
+}

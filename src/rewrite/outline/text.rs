@@ -1,0 +1,362 @@
+//! The text of an outlined op, and the call in its place.
+
+use super::super::fake::Fake;
+use super::super::imports;
+use super::super::names::{self, Chosen};
+use super::super::op_text::OpText;
+use super::super::scope::Scope;
+use super::super::signature::{self, Base, Type, WIDTH};
+use super::super::slice::{Refused, Slicer, mentions};
+use super::super::styles::{self, Route};
+use super::super::writer::{Comments, Writer, comment_above};
+use super::region::{Input, Region};
+use crate::facts::StatementKind;
+use crate::finding::Edit;
+use crate::knowledge::frameworks::Form;
+use crate::source::Span;
+
+/// One region on its way to an op.
+pub(super) struct Outline<'s, 'a> {
+    pub(super) scope: &'s Scope<'a>,
+    pub(super) route: &'s Route<'s>,
+    pub(super) namespace: &'s str,
+    pub(super) names: &'s Chosen,
+    pub(super) region: &'s Region,
+    /// Oldest torch that the project supports.
+    pub(super) torch: (u32, u32),
+}
+
+/// The statement of the module in front of which the op goes.
+struct Site {
+    offset: u32,
+    indent: String,
+}
+
+impl Outline<'_, '_> {
+    /// The edits, in the file's line ends.
+    pub(super) fn edits(&self) -> Result<Vec<Edit>, Refused> {
+        let site = self.site()?;
+        let scope = self.scope;
+        let file = scope.program.file(scope.at.file);
+        let unit = &scope.facts().layout.indent;
+        let inner = format!("{}{unit}", site.indent);
+        let (register, mut edits) = styles::registrar(scope, self.route, self.namespace, site.offset);
+        let torch = imports::module(file, "torch", site.offset).filter(|_| !edits.iter().any(|e| e.content.contains("import torch")));
+        edits.extend(torch);
+        let private = names::private(scope.facts(), &self.names.stem, "impl");
+        let fake_name = names::private(scope.facts(), &self.names.stem, "fake");
+        let (moved, replaced) = self.moved(&inner)?;
+        let fake = self.fake(&inner)?;
+        let mutated: Vec<String> = self.region.inputs.iter().filter(|i| i.written).map(|i| i.param.clone()).collect();
+        let op = OpText {
+            route: self.route,
+            namespace: self.namespace,
+            op: &self.names.op,
+            mutated: &mutated,
+            implementation: &private,
+            fake_name: &fake_name,
+            fake: fake.as_ref(),
+            nothing: self.region.outputs.is_empty(),
+            indent: &site.indent,
+            unit,
+        };
+        let annotations: Vec<String> = self
+            .region
+            .inputs
+            .iter()
+            .map(|i| self.annotation(i.ty, site.offset, &mut edits))
+            .collect();
+        let mut body = moved;
+        if !self.region.outputs.is_empty() {
+            body.push(format!("{inner}return {}", self.outputs()));
+        }
+        let work = self.function(&private, &annotations, &body, &site.indent);
+        let fake = op.needs_fake().then(|| {
+            let nothing = vec![format!("{inner}return None")];
+            let lines = fake.as_ref().map_or(&nothing, |fake| &fake.lines);
+            self.function(&fake_name, &annotations, lines, &site.indent)
+        });
+        edits.push(Edit::insert_once(
+            site.offset,
+            self.assemble(&op, &register, &work, fake, &site.indent),
+        ));
+        edits.push(Edit::replace(replaced, self.call(&private, replaced)));
+        let newline = &scope.facts().layout.newline;
+        for edit in edits.iter_mut().filter(|_| newline != "\n") {
+            edit.content = edit.content.replace("\r\n", "\n").replace('\n', newline);
+        }
+        Ok(edits)
+    }
+
+    /// In front of the class or function that the region lies in, which must be a statement of the module.
+    fn site(&self) -> Result<Site, Refused> {
+        let module = self.scope.facts().module();
+        let inside = self.scope.function().name_span;
+        let statements = &module.body.statements;
+        let outer = statements
+            .iter()
+            .filter(|s| matches!(s.kind, StatementKind::Class | StatementKind::Def) && s.span.contains(inside))
+            .next_back()
+            .ok_or("it does not stand in a class or function of the module")?;
+        let mut parent = outer.parent;
+        while let Some(id) = parent {
+            let statement = &statements[id.index()];
+            if statement.kind != StatementKind::If {
+                return Err("it is defined under a compound statement of the module".to_string());
+            }
+            parent = statement.parent;
+        }
+        let source = self.scope.source();
+        let line = source.line_start(outer.span.start);
+        let indent = source.text[line as usize..outer.span.start as usize].to_string();
+        if !indent.trim().is_empty() {
+            return Err("the function shares its line with another statement".to_string());
+        }
+        Ok(Site {
+            offset: comment_above(source, line),
+            indent,
+        })
+    }
+
+    fn outputs(&self) -> String {
+        let names: Vec<&str> = self.region.outputs.iter().map(|n| self.scope.name(*n)).collect();
+        names.join(", ")
+    }
+
+    fn returns(&self) -> String {
+        match self.region.outputs.len() {
+            0 => "None".to_string(),
+            1 => "torch.Tensor".to_string(),
+            n => format!("tuple[{}]", vec!["torch.Tensor"; n].join(", ")),
+        }
+    }
+
+    /// The annotation of a parameter, spelled for the oldest torch and as the file spells others.
+    fn annotation(&self, ty: Type, at: u32, edits: &mut Vec<Edit>) -> String {
+        let base = match ty.base {
+            Base::Tensor => "torch.Tensor",
+            Base::Int => "int",
+            Base::Float => "float",
+            Base::Bool => "bool",
+            Base::Number => "torch.types.Number",
+            Base::Text => "str",
+            Base::Dtype => "torch.dtype",
+            Base::Device => "torch.device",
+            Base::None | Base::Other => "None",
+        };
+        let mut text = base.to_string();
+        if ty.list {
+            let word = if self.torch >= (2, 7) {
+                "list".to_string()
+            } else {
+                self.typing("List", at, edits)
+            };
+            text = format!("{word}[{text}]");
+        }
+        if ty.optional {
+            let source = &self.scope.source().text;
+            if source.contains("Optional[") || !source.contains("| None") {
+                text = format!("{}[{text}]", self.typing("Optional", at, edits));
+            } else {
+                text = format!("{text} | None");
+            }
+        }
+        text
+    }
+
+    fn typing(&self, name: &str, at: u32, edits: &mut Vec<Edit>) -> String {
+        let file = self.scope.program.file(self.scope.at.file);
+        let absolute = |import: &crate::facts::Import| {
+            super::super::scope::absolute_module(self.scope.program, self.scope.at.file, import.level, self.scope.name(import.module))
+        };
+        let (bound, edit) = imports::member(file, "typing", name, at, absolute);
+        edits.extend(edit);
+        bound
+    }
+
+    /// `def name(…) -> …:` with a body.
+    fn function(&self, name: &str, annotations: &[String], body: &[String], indent: &str) -> String {
+        let params: Vec<String> = self
+            .region
+            .inputs
+            .iter()
+            .zip(annotations)
+            .map(|(input, annotation)| format!("{}: {annotation}", input.param))
+            .collect();
+        let returns = self.returns();
+        let one = format!("{indent}def {name}({}) -> {returns}:", params.join(", "));
+        let header = if one.chars().count() <= WIDTH {
+            one
+        } else {
+            let unit = &self.scope.facts().layout.indent;
+            let lines: String = params.iter().map(|p| format!("{indent}{unit}{p},\n")).collect();
+            format!("{indent}def {name}(\n{lines}{indent}) -> {returns}:")
+        };
+        format!("{header}\n{}\n", body.join("\n"))
+    }
+
+    /// Everything that goes in front of the class or function.
+    fn assemble(&self, op: &OpText, register: &str, work: &str, fake: Option<String>, indent: &str) -> String {
+        let gap = if indent.is_empty() { "\n\n" } else { "\n" };
+        let decorator = op.decorator(register, false).unwrap_or_default();
+        let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
+        let mut parts = Vec::new();
+        let fake = fake.filter(|_| !op.fake_is_like());
+        if in_place {
+            parts.extend(fake);
+            parts.push(format!("{decorator}{work}"));
+        } else {
+            parts.push(format!("{decorator}{work}"));
+            let register_fake = match self.route {
+                Route::CustomOp => format!("{indent}@{}.register_fake\n", op.implementation),
+                Route::Library | Route::House(..) => String::new(),
+            };
+            parts.extend(fake.map(|fake| format!("{register_fake}{fake}")));
+            parts.extend(op.statements(register));
+        }
+        parts.iter().map(|part| format!("{part}{gap}")).collect()
+    }
+
+    /// The call that stands where the statements stood.
+    fn call(&self, private: &str, replaced: Span) -> String {
+        let source = self.scope.source();
+        let first = self.first();
+        let indent = &source.text[source.line_start(first) as usize..first as usize];
+        let prefix = match self.region.outputs.as_slice() {
+            [] => String::new(),
+            _ => format!("{} = ", self.outputs()),
+        };
+        let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
+        let callee = if in_place {
+            private.to_string()
+        } else {
+            format!("torch.ops.{}.{}", self.namespace, self.names.op)
+        };
+        let arguments: Vec<String> = self.region.inputs.iter().map(|i| i.text.clone()).collect();
+        let call = signature::call(&prefix, &callee, &arguments, indent, &self.scope.facts().layout.indent);
+        let newline = source.slice(replaced).ends_with(['\n', '\r']);
+        if newline { call + "\n" } else { call }
+    }
+
+    fn first(&self) -> u32 {
+        let range = &self.region.range;
+        self.scope.body().statements[range.block[range.first].index()].span.start
+    }
+
+    /// The moved statements, and the lines that they stood on.
+    fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
+        let source = self.scope.source();
+        let range = &self.region.range;
+        let first = self.first();
+        let last = self.scope.body().statements[range.block[range.last].index()].span.end;
+        let line = source.line_start(first);
+        let own = &source.text[line as usize..first as usize];
+        let rest = source.text[last as usize..source.line_end(last) as usize].trim();
+        if !own.trim().is_empty() || !(rest.is_empty() || rest.starts_with('#')) {
+            return Err("the launch shares its line with another statement".to_string());
+        }
+        // A comment above the launch goes with it; one above what is in front of it stays.
+        let start = comment_above(source, line);
+        let span = Span::new(start, source.line_end(last));
+        let text = source.slice(span);
+        if own != indent && (text.contains("\"\"\"") || text.contains("'''")) {
+            return Err("a string over several lines stands in its way".to_string());
+        }
+        let mut lines = Vec::new();
+        for written in text.lines() {
+            let moved = match written.strip_prefix(own) {
+                _ if written.trim().is_empty() => String::new(),
+                Some(rest) => format!("{indent}{rest}"),
+                None if written.trim_start().starts_with('#') => format!("{indent}{}", written.trim_start()),
+                None => written.to_string(),
+            };
+            lines.push(self.with_params(&moved)?);
+        }
+        Ok((lines, span))
+    }
+
+    /// A line of moved code, with attributes of objects read from parameters instead.
+    fn with_params(&self, line: &str) -> Result<String, Refused> {
+        let mut paths: Vec<&Input> = self.region.inputs.iter().filter(|i| i.text.contains('.')).collect();
+        paths.sort_by_key(|i| std::cmp::Reverse(i.text.len()));
+        let mut line = line.to_string();
+        for input in &paths {
+            line = replaced(&line, &input.text, &input.param);
+        }
+        let code = line.split('#').next().unwrap_or_default();
+        for input in &paths {
+            let root = input.text.split('.').next().unwrap_or_default();
+            let is_input = self.region.inputs.iter().any(|i| i.param == root);
+            if !is_input && mentions(code, root) {
+                return Err(format!("`{root}` is used in a way that cannot be moved"));
+            }
+        }
+        Ok(line)
+    }
+
+    /// The fake: the statements that make the metadata of the outputs.
+    fn fake(&self, indent: &str) -> Result<Option<Fake>, Refused> {
+        let outputs = &self.region.outputs;
+        if outputs.is_empty() {
+            return Ok(None);
+        }
+        let statements = self.region.range.statements();
+        let mut slicer = Slicer::new(self.scope);
+        slicer.block(statements, outputs.iter().copied().collect())?;
+        let mut lines = Vec::new();
+        for line in Writer::write(&slicer, statements, indent, Comments::Dropped)? {
+            for line in line.lines() {
+                lines.push(self.with_params(line)?);
+            }
+        }
+        let result = self.outputs();
+        let start = format!("{indent}{result} = ");
+        let only = lines
+            .iter()
+            .rposition(|l| !l.starts_with(&format!("{indent} ")) && l.starts_with(&start));
+        let simple = outputs.len() == 1 && only.is_some_and(|at| lines[at + 1..].iter().all(|l| continues(l, indent)));
+        match only.filter(|_| simple) {
+            Some(at) => lines[at] = format!("{indent}return {}", &lines[at][start.len()..]),
+            None => lines.push(format!("{indent}return {result}")),
+        }
+        let like = match lines.as_slice() {
+            [one] => self.like(one.trim()),
+            _ => None,
+        };
+        Ok(Some(Fake {
+            lines,
+            like,
+            doubts: Vec::new(),
+        }))
+    }
+
+    /// `return torch.empty_like(x)` with a parameter `x`.
+    fn like(&self, text: &str) -> Option<String> {
+        let name = text.strip_prefix("return torch.empty_like(")?.strip_suffix(')')?;
+        self.region.inputs.iter().any(|i| i.param == name).then(|| name.to_string())
+    }
+}
+
+/// A line that belongs to the statement above it.
+fn continues(line: &str, indent: &str) -> bool {
+    line.strip_prefix(indent)
+        .is_none_or(|rest| rest.starts_with([' ', '\t', ')', ']', '}']))
+}
+
+/// A text with every whole occurrence of a path replaced.
+fn replaced(text: &str, path: &str, by: &str) -> String {
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut out = String::new();
+    let mut at = 0;
+    for (hit, _) in text.match_indices(path) {
+        let before = text[..hit].chars().next_back();
+        let after = text[hit + path.len()..].chars().next();
+        if hit < at || before.is_some_and(|c| word(c) || c == '.') || after.is_some_and(word) {
+            continue;
+        }
+        out.push_str(&text[at..hit]);
+        out.push_str(by);
+        at = hit + path.len();
+    }
+    out + &text[at..]
+}

@@ -1,0 +1,393 @@
+//! The schema type of a value, where its origin or its use proves one.
+
+use super::super::scope::{Kind, Scope, find_function};
+use super::super::signature::{Base, Type};
+use super::evidence::{Evidence, Role};
+use super::values;
+use crate::facts::{Class, Const, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::program::FunctionRef;
+use std::collections::BTreeSet;
+
+/// A type, and whether anything but habit speaks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Typed {
+    pub(super) ty: Type,
+    pub(super) proven: bool,
+}
+
+impl Typed {
+    fn of(base: Base) -> Self {
+        Self {
+            ty: Type {
+                base,
+                list: false,
+                optional: false,
+            },
+            proven: true,
+        }
+    }
+
+    /// Either of two.
+    fn join(self, other: Self) -> Option<Self> {
+        let proven = self.proven && other.proven;
+        let (a, b) = (self.ty, other.ty);
+        let optional = a.optional || b.optional;
+        let number = |t: Type| !t.list && matches!(t.base, Base::Int | Base::Float | Base::Bool | Base::Number);
+        let ty = match (a.base, b.base) {
+            (Base::None, _) => Type { optional: true, ..b },
+            (_, Base::None) => Type { optional: true, ..a },
+            (x, y) if x == y && a.list == b.list => Type { optional, ..a },
+            _ if number(a) && number(b) => Type {
+                base: Base::Number,
+                list: false,
+                optional,
+            },
+            _ => return None,
+        };
+        Some(Self { ty, proven })
+    }
+}
+
+/// A type that a schema has.
+pub(super) fn is_schema_type(ty: Type) -> bool {
+    match (ty.base, ty.list) {
+        (Base::Other | Base::None, _) => false,
+        (Base::Text | Base::Dtype | Base::Device | Base::Number, list) => !list,
+        (Base::Tensor | Base::Int | Base::Float | Base::Bool, list) => !(list && ty.optional),
+    }
+}
+
+/// Types of the values of one body.
+pub(super) struct Types<'s, 'a> {
+    pub(super) scope: &'s Scope<'a>,
+    pub(super) evidence: &'s Evidence,
+}
+
+const MAX_DEPTH: u32 = 24;
+
+impl Types<'_, '_> {
+    /// What all of these values are.
+    pub(super) fn join(&self, all: &[ValueId]) -> Option<Typed> {
+        let mut types = all.iter().map(|&v| self.one(v, MAX_DEPTH));
+        let first = types.next()??;
+        types.try_fold(first, |a, b| a.join(b?))
+    }
+
+    fn one(&self, value: ValueId, depth: u32) -> Option<Typed> {
+        let depth = depth.checked_sub(1)?;
+        let body = self.scope.body();
+        let all = |items: &[ValueId]| {
+            let mut types = items
+                .iter()
+                .filter(|&&v| v < value && body.op(v) != Op::Undefined)
+                .map(|&v| self.one(v, depth));
+            let first = types.next()??;
+            types.try_fold(first, |a, b| a.join(b?))
+        };
+        match body.op(value) {
+            Op::Param(index) => self.param(value, index),
+            Op::Const(Const::None) => Some(Typed::of(Base::None)),
+            Op::Select(_, yes, no) => all(&[yes, no]),
+            Op::Phi(items) | Op::Or(items) => all(body.items(items)),
+            Op::Annotated(annotation, inner) => self
+                .one(inner, depth)
+                .filter(|t| t.ty.base != Base::None)
+                .or_else(|| read(self.scope.text(body.value(annotation).span))),
+            Op::Attr(object, name) => self.attribute(value, object, self.scope.name(name), depth),
+            Op::Call(call) => self.call(value, body.call(call).callee),
+            Op::Free(name) => match self.enclosing(name) {
+                Some(outer) => self.captured(name, outer).or_else(|| self.by_use(value)),
+                None => self.by_kind(value),
+            },
+            _ => self.by_kind(value),
+        }
+    }
+
+    /// The enclosing function that binds a name, if it is not the module.
+    pub(super) fn enclosing(&self, name: Name) -> Option<FunctionRef> {
+        let facts = self.scope.facts();
+        let mut at = self.scope.function().parent;
+        while at != MODULE {
+            let function = facts.function(at);
+            let binds = function.param(name).is_some() || function.assigned.binary_search_by_key(&name, |a| a.0).is_ok();
+            if binds && function.kind != FunctionKind::Class {
+                return Some(FunctionRef {
+                    file: self.scope.at.file,
+                    function: at,
+                });
+            }
+            at = function.parent;
+        }
+        None
+    }
+
+    /// The type of a variable of an enclosing function, whatever it is given there.
+    fn captured(&self, name: Name, outer: FunctionRef) -> Option<Typed> {
+        let scope = Scope::new(self.scope.program, self.scope.knowledge, outer);
+        let evidence = match self.scope.program.func(outer) {
+            Some(func) => Evidence::gather(&scope, func),
+            None => Evidence::default(),
+        };
+        let inner = Types {
+            scope: &scope,
+            evidence: &evidence,
+        };
+        let all: Vec<ValueId> = values::of_name(scope.function(), name).into_iter().collect();
+        let bound: Vec<ValueId> = all
+            .into_iter()
+            .filter(|&v| !matches!(scope.body().op(v), Op::Select(..) | Op::Phi(_)))
+            .collect();
+        inner.join(&bound)
+    }
+
+    fn by_kind(&self, value: ValueId) -> Option<Typed> {
+        let body = self.scope.body();
+        let base = match self.scope.kind(value) {
+            Kind::Tensor => Base::Tensor,
+            Kind::Int => Base::Int,
+            Kind::Float => Base::Float,
+            Kind::Bool => Base::Bool,
+            Kind::Text => Base::Text,
+            Kind::None => Base::None,
+            Kind::Shape => {
+                // A display is a tuple or a list, which may hold starred parts.
+                let mut ty = Typed::of(Base::Int);
+                ty.ty.list = true;
+                return Some(ty);
+            }
+            Kind::Other | Kind::Unknown => {
+                let dotted = self.scope.dotted(value).unwrap_or_default();
+                if is_dtype(&dotted) && !matches!(body.op(value), Op::Select(..) | Op::Phi(_)) {
+                    Base::Dtype
+                } else {
+                    return self.by_use(value);
+                }
+            }
+        };
+        Some(Typed::of(base))
+    }
+
+    /// What launches and grids say.
+    fn by_use(&self, value: ValueId) -> Option<Typed> {
+        let base = match self.evidence.role(value)? {
+            Role::Pointer => Base::Tensor,
+            Role::Int => Base::Int,
+            Role::Number => Base::Number,
+            Role::Flag => {
+                return Some(Typed {
+                    proven: false,
+                    ..Typed::of(Base::Bool)
+                });
+            }
+        };
+        Some(Typed::of(base))
+    }
+
+    fn param(&self, value: ValueId, index: u16) -> Option<Typed> {
+        let function = self.scope.function();
+        let param = function.params.get(index as usize)?;
+        let parent = &self.scope.facts().function(function.parent).body;
+        let default = param.default.map(|d| parent.op(d));
+        let annotated = param.annotation.and_then(|a| read(self.scope.text(a.span)));
+        let typed = annotated.or_else(|| self.by_use(value)).or_else(|| {
+            let base = match default? {
+                Op::Const(Const::Bool(_)) => Base::Bool,
+                Op::Const(Const::Int(_) | Const::Float(_)) => Base::Number,
+                Op::Const(Const::Str(_)) => Base::Text,
+                _ => return None,
+            };
+            Some(Typed {
+                proven: false,
+                ..Typed::of(base)
+            })
+        })?;
+        let lacking = default == Some(Op::Const(Const::None)) || self.compared_with_none(value);
+        let ty = Type {
+            optional: typed.ty.optional || lacking,
+            ..typed.ty
+        };
+        Some(Typed { ty, ..typed })
+    }
+
+    /// The body asks whether the value is `None`.
+    fn compared_with_none(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
+        body.iter()
+            .any(|(_, v)| matches!(v.op, Op::Compare(_, a, b) if a == value && none(b) || b == value && none(a)))
+    }
+
+    fn attribute(&self, value: ValueId, object: ValueId, name: &str, depth: u32) -> Option<Typed> {
+        if self.scope.kind(object) == Kind::Tensor {
+            match name {
+                "dtype" => return Some(Typed::of(Base::Dtype)),
+                "device" => return Some(Typed::of(Base::Device)),
+                _ => {}
+            }
+            return self.by_kind(value);
+        }
+        let declared = self
+            .class_of(object, depth)
+            .and_then(|(file, class)| self.field(file, class, name, 4));
+        let used = self.by_kind(value);
+        match (declared, used) {
+            (Some(declared), Some(used)) if used.ty.base == Base::Tensor && declared.ty.base != Base::Tensor => None,
+            (Some(declared), _) if is_schema_type(declared.ty) => Some(declared),
+            (_, used) => {
+                let mut used = used?;
+                if used.ty.base == Base::Tensor {
+                    used.ty.optional |= self.path_compared_with_none(value);
+                }
+                Some(used)
+            }
+        }
+    }
+
+    fn path_compared_with_none(&self, value: ValueId) -> bool {
+        let path = super::evidence::path(self.scope, value);
+        let body = self.scope.body();
+        let same = |v: ValueId| matches!(body.op(v), Op::Attr(..)) && super::evidence::path(self.scope, v) == path;
+        let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
+        body.iter()
+            .any(|(_, v)| matches!(v.op, Op::Compare(_, a, b) if same(a) && none(b) || same(b) && none(a)))
+    }
+
+    /// The class of the project that an object is of: `self`'s, or the one that its annotation names.
+    fn class_of(&self, object: ValueId, depth: u32) -> Option<(FunctionRef, Class)> {
+        let scope = self.scope;
+        let function = scope.function();
+        let Op::Param(index) = scope.body().op(object) else {
+            let (Op::Attr(outer, name), Some(depth)) = (scope.body().op(object), depth.checked_sub(1)) else {
+                return None;
+            };
+            let (at, class) = self.class_of(outer, depth)?;
+            let annotation = annotated_field(scope, at, &class, scope.name(name))?;
+            return find_class(scope, at, &annotation);
+        };
+        if let (0, Some(class)) = (index, function.class) {
+            return Some((scope.at, scope.facts().classes[class.index()].clone()));
+        }
+        let annotation = function.params.get(index as usize)?.annotation?;
+        find_class(scope, scope.at, scope.text(annotation.span))
+    }
+
+    /// What a class says of an attribute: in its body, or in what its methods assign.
+    fn field(&self, at: FunctionRef, class: Class, name: &str, depth: u32) -> Option<Typed> {
+        if let Some(annotation) = annotated_field(self.scope, at, &class, name) {
+            return read(&annotation);
+        }
+        let file = self.scope.program.file(at.file);
+        let mut found: Option<Typed> = None;
+        let methods = file
+            .facts
+            .functions()
+            .filter(|(_, f)| f.parent == class.body && f.kind == FunctionKind::Def);
+        for (id, method) in methods {
+            let sets = method.body.iter().filter_map(|(_, v)| match v.op {
+                Op::SetAttr(object, attr, value) if method.body.op(object) == Op::Param(0) && file.facts.name(attr) == name => Some(value),
+                _ => None,
+            });
+            let sets: BTreeSet<ValueId> = sets.collect();
+            if sets.is_empty() {
+                continue;
+            }
+            if depth == 0 {
+                return None;
+            }
+            let scope = Scope::new(
+                self.scope.program,
+                self.scope.knowledge,
+                FunctionRef {
+                    file: at.file,
+                    function: id,
+                },
+            );
+            let evidence = Evidence::default();
+            let inner = Types {
+                scope: &scope,
+                evidence: &evidence,
+            };
+            for value in sets {
+                let typed = inner.one(value, depth * 3)?;
+                found = Some(match found {
+                    Some(before) => before.join(typed)?,
+                    None => typed,
+                });
+            }
+        }
+        found
+    }
+
+    fn call(&self, value: ValueId, callee: ValueId) -> Option<Typed> {
+        let dotted = self.scope.dotted(callee);
+        if dotted.as_deref() == Some("torch.device") {
+            return Some(Typed::of(Base::Device));
+        }
+        let kind = self.by_kind(value);
+        if kind.is_some() {
+            return kind;
+        }
+        let function = find_function(self.scope.program, &dotted?, 8)?;
+        let returns = self.scope.program.function(function).returns?;
+        read(self.scope.program.file(function.file).source.slice(returns.span))
+    }
+}
+
+fn is_dtype(dotted: &str) -> bool {
+    let known = [
+        "float", "double", "half", "bfloat", "int", "uint", "long", "short", "bool", "complex",
+    ];
+    dotted.strip_prefix("torch.").is_some_and(|name| {
+        let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        known.contains(&letters) || name.starts_with("float8_") || name.starts_with("float4_")
+    })
+}
+
+/// An annotation that a schema has a type for.
+fn read(text: &str) -> Option<Typed> {
+    let ty = Type::read(text);
+    is_schema_type(ty).then_some(Typed { ty, proven: true })
+}
+
+/// The annotation of an attribute in a class body, as written.
+fn annotated_field(scope: &Scope, at: FunctionRef, class: &Class, name: &str) -> Option<String> {
+    let file = scope.program.file(at.file);
+    let body = &file.facts.function(class.body).body;
+    let statement = body
+        .statements
+        .iter()
+        .find(|s| s.parent.is_none() && s.defines.len() == 1 && file.facts.name(s.defines[0]) == name)?;
+    let text = file.source.slice(statement.span);
+    let rest = text.strip_prefix(name)?.trim_start().strip_prefix(':')?;
+    let end = super::super::signature::split(rest, '=');
+    Some(end.first()?.trim().to_string())
+}
+
+/// A class of the project by the name that a file has for it.
+fn find_class(scope: &Scope, at: FunctionRef, annotation: &str) -> Option<(FunctionRef, Class)> {
+    let name = annotation.trim().trim_matches(['"', '\'']).split('|').next()?.trim();
+    if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return None;
+    }
+    let file = scope.program.file(at.file);
+    let own = |class: &&Class| file.facts.name(class.qualname) == name;
+    if let Some(class) = file.facts.classes.iter().find(own) {
+        return Some((at, class.clone()));
+    }
+    let import = file.facts.imports.iter().find(|i| file.facts.name(i.bound) == name)?;
+    let dotted = super::super::scope::imported(scope.program, at.file, import);
+    let (module, member) = dotted.rsplit_once('.')?;
+    let &target = scope.program.modules.get(module)?;
+    let facts = &scope.program.file(target).facts;
+    let class = facts.classes.iter().find(|c| facts.name(c.qualname) == member)?;
+    let at = FunctionRef {
+        file: target,
+        function: crate::facts::MODULE,
+    };
+    Some((at, class.clone()))
+}
+
+/// Values that a name surely has at a place: never unbound.
+pub(super) fn always_bound(scope: &Scope, all: &[ValueId]) -> bool {
+    all.iter().all(|&v| !values::may_lack(scope.body(), v, Op::Undefined))
+}
