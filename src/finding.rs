@@ -97,6 +97,8 @@ pub struct Edit {
     pub content: String,
     /// An import or a module-global that several fixes may share: equal ones merge, and it claims nothing.
     pub shared: bool,
+    /// Among shared insertions at one offset, smaller ones stand first.
+    pub rank: u32,
 }
 
 impl Edit {
@@ -106,6 +108,7 @@ impl Edit {
             span,
             content: content.into(),
             shared: false,
+            rank: 0,
         }
     }
 

@@ -100,7 +100,7 @@ struct Ordered(Edit);
 
 impl Ord for Ordered {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |edit: &Edit| (edit.span.start, edit.span.end, !edit.shared);
+        let key = |edit: &Edit| (edit.span.start, edit.span.end, !edit.shared, edit.rank);
         key(&self.0).cmp(&key(&other.0)).then_with(|| self.0.content.cmp(&other.0.content))
     }
 }

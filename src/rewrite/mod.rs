@@ -85,6 +85,8 @@ pub struct Assessment {
     pub op: String,
     /// Arguments that the op declares as mutated, in order of the signature.
     pub mutates: Vec<String>,
+    /// Why only a part of the function becomes an op; empty where the whole function does.
+    pub part: Vec<String>,
 }
 
 impl Assessment {
@@ -95,6 +97,7 @@ impl Assessment {
             style: String::new(),
             op: String::new(),
             mutates: Vec::new(),
+            part: Vec::new(),
         }
     }
 }
@@ -195,13 +198,14 @@ impl<'a> Rewrite<'a> {
     /// Moves a part of a function that cannot be an op as a whole; else, why neither can be.
     fn outline(&self, func: usize, mut reasons: Vec<String>) -> Result<outline::Outlined, Vec<String>> {
         let func = &self.program.functions[func];
-        outline::outline(self, func).map_err(|why| {
-            if func.inline.is_some() {
-                return why;
+        match outline::outline(self, func) {
+            Ok(outlined) => Ok(outline::Outlined { part: reasons, ..outlined }),
+            Err(why) if func.inline.is_some() => Err(why),
+            Err(why) => {
+                reasons.extend(why.into_iter().map(|why| format!("nor can a part of it be an op: {why}")));
+                Err(reasons)
             }
-            reasons.extend(why.into_iter().map(|why| format!("nor can a part of it be an op: {why}")));
-            reasons
-        })
+        }
     }
 
     fn outlined_assessment(&self, func: usize, outlined: &outline::Outlined) -> Assessment {
@@ -218,6 +222,7 @@ impl<'a> Rewrite<'a> {
             style: outlined.style.clone(),
             op: outlined.ops.join("`, `"),
             mutates: outlined.mutates.clone(),
+            part: outlined.part.clone(),
         }
     }
 
@@ -287,6 +292,7 @@ impl<'a> Rewrite<'a> {
             style: plan.route.name().to_string(),
             op: format!("{}::{}", plan.namespace, plan.names.op),
             mutates: plan.mutated.clone(),
+            part: Vec::new(),
         }
     }
 

@@ -14,6 +14,8 @@ pub(super) struct OpNames {
     /// Plain name → functions of interest with that plain name, as file and name. A function that a fix has turned
     /// into `_f_impl` counts as `f`, so that a name is the same in every round.
     wanted: BTreeMap<String, BTreeSet<(FileId, String)>>,
+    /// Names that two methods or closures of one file would take.
+    doubled: BTreeSet<(FileId, String)>,
 }
 
 /// Names for one launcher.
@@ -41,9 +43,19 @@ impl OpNames {
                 Some(_) => super::outline::stem(program, func),
             };
             let wanted = names.wanted.entry(plain(&name).to_string()).or_default();
-            wanted.insert((func.function.file, name));
+            let own = (func.function.file, name);
+            if func.inline.is_some() && !wanted.insert(own.clone()) {
+                names.doubled.insert(own);
+            } else {
+                wanted.insert(own);
+            }
         }
         names
+    }
+
+    /// Two methods or closures of the file would take this name.
+    pub(super) fn is_doubled(&self, file: FileId, name: &str) -> bool {
+        self.doubled.contains(&(file, name.to_string()))
     }
 
     /// The names of a launcher's op.
@@ -82,6 +94,26 @@ impl OpNames {
             });
         let op = distinct.unwrap_or_else(|| format!("{}_{}", derived(&paths[own], &stem), file.0));
         Chosen { op, stem }
+    }
+
+    /// The names of one of several ops that a launcher is taken apart into: after what tells it from the others.
+    pub(super) fn part(&self, whole: &Chosen, part: &str, namespace: &str, taken: &[String]) -> Chosen {
+        let joined = |name: &str| match part.strip_prefix(name) {
+            Some(rest) if rest.starts_with('_') => part.to_string(),
+            _ => format!("{name}_{part}"),
+        };
+        let (op, stem) = (joined(&whole.op), joined(&whole.stem));
+        let free = |name: &str| !taken.iter().any(|t| t == name) && !self.wanted.contains_key(name) && self.is_free(namespace, name);
+        if free(&op) {
+            return Chosen { op, stem };
+        }
+        let number = (2..)
+            .find(|i| free(&format!("{op}_{i}")))
+            .expect("there are fewer ops than numbers");
+        Chosen {
+            op: format!("{op}_{number}"),
+            stem: format!("{stem}_{number}"),
+        }
     }
 
     fn is_free(&self, namespace: &str, name: &str) -> bool {

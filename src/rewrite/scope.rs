@@ -248,6 +248,19 @@ impl<'a> Scope<'a> {
                         Kind::Int
                     }
                 }
+                (_, Op::Tuple(items)) if self.items(items).iter().any(|&v| matches!(self.body().op(v), Op::Star(_))) => {
+                    // `B, T, H = *x.shape, n`: all of it are integers, or it cannot be told which part is which.
+                    let part = |&v: &ValueId| match self.body().op(v) {
+                        Op::Star(inner) => kind(inner) == Kind::Shape,
+                        _ => kind(v) == Kind::Int,
+                    };
+                    match (self.items(items).iter().all(part), rest) {
+                        (true, false) => Kind::Int,
+                        (true, true) => Kind::Shape,
+                        (false, _) => Kind::Unknown,
+                    }
+                }
+                (_, Op::Iterate(call)) if !rest => self.kind_of_enumerated(call, index, depth),
                 (_, Op::Tuple(items)) if !rest => self.items(items).get(index as usize).map_or(Kind::Unknown, |&v| kind(v)),
                 _ => Kind::Unknown,
             },
@@ -270,6 +283,23 @@ impl<'a> Scope<'a> {
             | Op::Return(_)
             | Op::Raise
             | Op::Assert(_) => Kind::Unknown,
+        }
+    }
+
+    /// One part of what `enumerate` hands out.
+    fn kind_of_enumerated(&self, call: ValueId, index: u16, depth: u32) -> Kind {
+        let Op::Call(call) = self.body().op(call) else {
+            return Kind::Unknown;
+        };
+        let call = self.body().call(call);
+        if self.dotted(call.callee).as_deref() != Some("enumerate") {
+            return Kind::Unknown;
+        }
+        match (index, call.args.first().map(|a| self.kind_at(a.value, depth))) {
+            (0, _) => Kind::Int,
+            (1, Some(Kind::Tensor)) => Kind::Tensor,
+            (1, Some(Kind::Shape)) => Kind::Int,
+            _ => Kind::Unknown,
         }
     }
 

@@ -25,7 +25,11 @@ fn check(cx: &mut Context) {
         let name = cx.program.qualname(func.function);
         let message = format!("`{name}` {} in {}", launches(cx.program, func), place_of(inline));
         let mut finding = finding(&RULE, cx.program, func, &rewrite, i, message);
-        finding.help = Some("move the launch into a function of the module, which can be registered as an op".to_string());
+        let fixable = finding.fix.as_ref().is_some_and(|fix| !fix.edits.is_empty());
+        finding.help = match finding.help.filter(|_| fixable) {
+            Some(help) => Some(format!("move the launch into a function of the module and {help}")),
+            None => Some("move the launch into a function of the module, which can be registered as an op".to_string()),
+        };
         cx.findings.push(finding);
     }
     for launch in &cx.program.loose_launches {

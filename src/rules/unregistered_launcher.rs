@@ -51,7 +51,7 @@ pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewri
         place: program.name_place(func.function),
         primary: writes(program, func),
         labels: labels(program, func),
-        notes: notes(func, &fix),
+        notes: notes(func, &fix, &assessment.part),
         fix: Some(fix),
         heat: u32::from(func.hot),
     }
@@ -156,8 +156,11 @@ fn help(assessment: &Assessment) -> Option<String> {
     ))
 }
 
-fn notes(func: &Func, fix: &Fix) -> Vec<String> {
+fn notes(func: &Func, fix: &Fix, part: &[String]) -> Vec<String> {
     let mut notes = Vec::new();
+    if func.inline.is_none() && !part.is_empty() {
+        notes.push(format!("only a part of it can be an op: {}", part.join("; ")));
+    }
     if func.registration == Registration::Recorded {
         notes.push("it runs inside of an `autograd.Function`, whose `apply` leaves an event with shapes".to_string());
     }

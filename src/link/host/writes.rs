@@ -145,7 +145,10 @@ impl Run<'_, '_> {
             return;
         }
         let all = self.reach(target);
-        let through = chain.last().filter(|step| step.place.file == self.f.file).map(|step| step.place.span);
+        let through = chain
+            .last()
+            .filter(|step| step.place.file == self.f.file)
+            .map(|step| step.place.span);
         for alias in all.aliases.iter().filter(|a| matches!(a.root, Root::Fresh(..))) {
             self.touch(v, &alias.root, through, unknown.clone());
         }
@@ -184,7 +187,12 @@ impl Run<'_, '_> {
 
     fn touch(&mut self, at: ValueId, root: &Root, through: Option<Span>, unknown: Option<Arc<str>>) {
         let root = root.clone();
-        self.touched.push(Touched { at, root, through, unknown });
+        self.touched.push(Touched {
+            at,
+            root,
+            through,
+            unknown,
+        });
     }
 
     pub(super) fn effect(&mut self, effect: Effect) {

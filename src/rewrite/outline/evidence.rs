@@ -2,7 +2,7 @@
 
 use super::super::scope::{Kind, Scope};
 use super::values;
-use crate::facts::{ArgKind, Call, Const, Name, Op, ParamKind, ValueId};
+use crate::facts::{ArgKind, BinaryOp, Call, Const, Name, Op, ParamKind, ValueId};
 use crate::program::{Func, FunctionRef, KernelId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +15,8 @@ pub(super) enum Role {
     Int,
     /// A number that is not known when the kernel is compiled.
     Number,
+    /// Compared with strings.
+    Text,
     /// Only asked whether it is true.
     Flag,
 }
@@ -73,11 +75,22 @@ impl Evidence {
                 _ => {}
             }
         }
+        // What holds of a name after two branches holds of what each of them gave it.
+        for (id, value) in body.iter().collect::<Vec<_>>().into_iter().rev() {
+            let Some(role) = evidence.role(id) else { continue };
+            let parts = match value.op {
+                Op::Select(_, yes, no) => vec![yes, no],
+                Op::Phi(items) | Op::Or(items) => body.items(items).to_vec(),
+                _ => continue,
+            };
+            parts.into_iter().for_each(|v| evidence.add(v, role));
+        }
         evidence.share_paths(scope);
         for (&value, &role) in &evidence.roles {
             let kind = match role {
                 Role::Pointer => Kind::Tensor,
                 Role::Int => Kind::Int,
+                Role::Text => Kind::Text,
                 Role::Number | Role::Flag => continue,
             };
             scope.assume(value, kind);
@@ -112,6 +125,13 @@ impl Evidence {
     }
 
     fn launch(&mut self, scope: &Scope, call: &Call, kernel: KernelId) {
+        for arg in &call.args {
+            if let ArgKind::Keyword(name) = arg.kind
+                && matches!(scope.name(name), "num_warps" | "num_stages" | "num_ctas")
+            {
+                self.add(arg.value, Role::Int);
+            }
+        }
         let Some(bound) = bind(scope, call, kernel) else { return };
         for (param, value) in bound {
             if let Some(role) = role(scope, kernel, param) {
@@ -195,15 +215,24 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     let constexpr = function.params[param as usize]
         .annotation
         .is_some_and(|a| text(a.span).contains("constexpr"));
-    let uses = uses_in_kernel(scope, at, param);
-    if uses.contains(&Use::None) {
-        return None;
+    if matches!(
+        scope.program.name(at.file, function.params[param as usize].name),
+        "num_warps" | "num_stages"
+    ) {
+        return Some(Role::Int);
     }
-    if uses.contains(&Use::Size) {
+    let mut uses = BTreeSet::new();
+    uses_in_kernel(scope, at, param, 3, &mut uses);
+    let has = |u: Use| uses.contains(&u);
+    if has(Use::None) {
+        None
+    } else if has(Use::Text) {
+        Some(Role::Text)
+    } else if has(Use::Size) {
         Some(Role::Int)
-    } else if uses.contains(&Use::Arithmetic) {
+    } else if has(Use::Arithmetic) {
         Some(Role::Number)
-    } else if constexpr && uses.contains(&Use::Truth) {
+    } else if constexpr && has(Use::Truth) {
         Some(Role::Flag)
     } else {
         None
@@ -214,39 +243,38 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
 enum Use {
     /// Compared with `None`.
     None,
+    Text,
     Size,
     Arithmetic,
     Truth,
 }
 
-fn uses_in_kernel(scope: &Scope, kernel: FunctionRef, param: u16) -> BTreeSet<Use> {
-    let body = &scope.program.function(kernel).body;
+fn uses_in_kernel(scope: &Scope, kernel: FunctionRef, param: u16, depth: u32, found: &mut BTreeSet<Use>) {
+    let function = scope.program.function(kernel);
+    let body = &function.body;
     let own = |v: ValueId| body.op(v) == Op::Param(param);
     let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
-    let mut found = BTreeSet::new();
+    let text = |v: ValueId| matches!(body.op(v), Op::Const(Const::Str(_)));
     for (_, value) in body.iter() {
         match value.op {
-            Op::Compare(_, a, b) if (own(a) && none(b)) || (own(b) && none(a)) => {
-                found.insert(Use::None);
+            Op::Compare(_, a, b) if own(a) || own(b) => {
+                found.insert(match (a, b) {
+                    (a, b) if none(a) || none(b) => Use::None,
+                    (a, b) if text(a) || text(b) => Use::Text,
+                    _ => Use::Arithmetic,
+                });
             }
-            Op::Binary(_, a, b) if own(a) || own(b) => {
+            Op::Binary(op, a, b) | Op::Augment(op, a, b) if own(a) || own(b) => {
+                let whole = matches!(
+                    op,
+                    BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::LShift | BinaryOp::RShift | BinaryOp::BitAnd | BinaryOp::BitOr
+                );
+                found.insert(if whole { Use::Size } else { Use::Arithmetic });
+            }
+            Op::Attr(object, name) if own(object) && scope.program.name(kernel.file, name) == "to" => {
                 found.insert(Use::Arithmetic);
             }
-            Op::Call(call) => {
-                let call = body.call(call);
-                let name = match body.op(call.callee) {
-                    Op::Attr(_, name) | Op::Free(name) => scope.program.name(kernel.file, name),
-                    _ => continue,
-                };
-                let sized = matches!(name, "arange" | "cdiv" | "static_range" | "range" | "zeros" | "full");
-                let inside = |v: ValueId| {
-                    own(v) || values::operands(body, body.op(v)).into_iter().any(own) && matches!(body.op(v), Op::Tuple(_) | Op::List(_))
-                };
-                let shape = call.args.iter().take(if name == "full" { 1 } else { 3 });
-                if sized && shape.into_iter().any(|a| inside(a.value)) {
-                    found.insert(Use::Size);
-                }
-            }
+            Op::Call(call) => use_in_call(scope, kernel, body.call(call), &own, depth, found),
             _ => {}
         }
     }
@@ -257,5 +285,46 @@ fn uses_in_kernel(scope: &Scope, kernel: FunctionRef, param: u16) -> BTreeSet<Us
     if tested {
         found.insert(Use::Truth);
     }
-    found
+}
+
+fn use_in_call(scope: &Scope, kernel: FunctionRef, call: &Call, own: &dyn Fn(ValueId) -> bool, depth: u32, found: &mut BTreeSet<Use>) {
+    let body = &scope.program.function(kernel).body;
+    if let Op::Attr(_, name) | Op::Free(name) = body.op(call.callee) {
+        let name = scope.program.name(kernel.file, name);
+        let sized = matches!(name, "arange" | "cdiv" | "static_range" | "range" | "zeros" | "full");
+        let display = |v: ValueId| matches!(body.op(v), Op::Tuple(_) | Op::List(_));
+        let inside = |v: ValueId| own(v) || display(v) && values::operands(body, body.op(v)).into_iter().any(own);
+        let mut shape = call.args.iter().take(if name == "full" { 1 } else { 3 });
+        if sized && shape.any(|a| inside(a.value)) {
+            found.insert(Use::Size);
+        }
+        let computed = matches!(
+            name,
+            "minimum" | "maximum" | "where" | "min" | "max" | "fma" | "multiple_of" | "cast"
+        );
+        if computed && call.args.iter().any(|a| own(a.value)) {
+            found.insert(Use::Arithmetic);
+        }
+    }
+    if depth == 0 || !call.args.iter().any(|a| own(a.value)) {
+        return;
+    }
+    let inner = Scope::new(scope.program, scope.knowledge, kernel);
+    let Some(callee) = inner.project_function(call.callee).filter(|&c| c != kernel) else {
+        return;
+    };
+    let params = &scope.program.function(callee).params;
+    for (position, arg) in call.args.iter().enumerate().filter(|(_, a)| own(a.value)) {
+        let at = match arg.kind {
+            ArgKind::Positional => Some(position),
+            ArgKind::Keyword(name) => {
+                let text = scope.program.name(kernel.file, name);
+                params.iter().position(|p| scope.program.name(callee.file, p.name) == text)
+            }
+            ArgKind::Star | ArgKind::StarStar => None,
+        };
+        if let Some(at) = at.filter(|at| *at < params.len()) {
+            uses_in_kernel(scope, callee, at as u16, depth - 1, found);
+        }
+    }
 }

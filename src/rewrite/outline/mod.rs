@@ -5,6 +5,7 @@
 
 mod evidence;
 mod live;
+mod prelude;
 mod region;
 mod text;
 mod types;
@@ -15,7 +16,7 @@ use super::signature::Base;
 use super::slice::Refused;
 use super::styles::{self, Route};
 use super::{Calls, Rewrite, safety};
-use crate::facts::{Op, ValueId};
+use crate::facts::{MODULE, Op, ValueId};
 use crate::finding::Edit;
 use crate::program::{Func, Program};
 use evidence::Evidence;
@@ -32,6 +33,8 @@ pub(super) struct Outlined {
     /// Parameters that the ops declare as mutated.
     pub(super) mutates: Vec<String>,
     pub(super) doubts: Vec<String>,
+    /// Why the function cannot be an op as a whole.
+    pub(super) part: Vec<String>,
     pub(super) edits: Vec<Edit>,
 }
 
@@ -57,12 +60,24 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
         ops: Vec::new(),
         mutates: Vec::new(),
         doubts: safety::of_region_route(&scope, func, &route, regions.iter().any(|r| r.inputs.iter().any(|i| i.written))),
+        part: Vec::new(),
         edits: Vec::new(),
     };
-    let mut stems = Vec::new();
+    if rewrite.names.is_doubled(func.function.file, &stem(rewrite.program, func)) {
+        return Err(one("another function of the file would give its op the same name".to_string()));
+    }
+    let whole = rewrite
+        .names
+        .choose_as(rewrite.program, func.function.file, &stem(rewrite.program, func), &namespace);
+    let mut taken = Vec::new();
     for region in &regions {
-        let stem = stem_of_region(&scope, rewrite.program, func, region, regions.len(), &mut stems);
-        let names = rewrite.names.choose_as(rewrite.program, func.function.file, &stem, &namespace);
+        let names = match regions.len() {
+            1 => whole.clone(),
+            _ => rewrite
+                .names
+                .part(&whole, &kernel_of(&scope, rewrite.program, func, region), &namespace, &taken),
+        };
+        taken.push(names.op.clone());
         if matches!(&route, Route::House(_, style) if style.one_device) {
             one_device(&scope, region).map_err(one)?;
         }
@@ -131,7 +146,9 @@ fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> R
         liveness: Liveness::new(scope.function()),
         locals: values::locals(scope.facts(), scope.function()),
     };
-    outliner.regions(launches)
+    let mut regions = outliner.regions(launches)?;
+    outliner.settle(&mut regions);
+    Ok(regions)
 }
 
 /// An op that is registered for one device needs a tensor in every call, and no branch for another device.
@@ -151,48 +168,32 @@ fn one_device(scope: &Scope, region: &Region) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What the functions of an op are named after.
-fn stem_of_region(scope: &Scope, program: &Program, func: &Func, region: &Region, count: usize, taken: &mut Vec<String>) -> String {
-    let mut stem = stem(program, func);
-    if count > 1 {
-        let body = scope.body();
-        let span = region
-            .range
-            .statements()
-            .iter()
-            .map(|s| body.statements[s.index()].span)
-            .reduce(|a, b| a.to(b));
-        let own = func.launches.iter().find(|l| span.is_some_and(|span| span.contains(l.place.span)));
-        let kernel = own
-            .and_then(|l| l.kernels.first())
-            .map(|&k| program.function_name(program.kernel(k).function));
-        if let Some(kernel) = kernel {
-            let kernel = super::names::plain(kernel).trim_end_matches("_kernel").to_string();
-            stem = if kernel.starts_with(&stem) {
-                kernel
-            } else {
-                format!("{stem}_{kernel}")
-            };
-        }
-    }
-    let base = stem.clone();
-    let mut number = 1;
-    while taken.contains(&stem) {
-        number += 1;
-        stem = format!("{base}_{number}");
-    }
-    taken.push(stem.clone());
-    stem
+/// What tells a region from the others of its function: the kernel that it launches.
+fn kernel_of(scope: &Scope, program: &Program, func: &Func, region: &Region) -> String {
+    let body = scope.body();
+    let spans = region.range.statements().iter().map(|s| body.statements[s.index()].span);
+    let span = spans.reduce(|a, b| a.to(b));
+    let own = func.launches.iter().find(|l| span.is_some_and(|span| span.contains(l.place.span)));
+    let kernel = own
+        .and_then(|l| l.kernels.first())
+        .map(|&k| program.function_name(program.kernel(k).function));
+    let kernel = super::names::plain(kernel.unwrap_or("launch"));
+    kernel.trim_end_matches("_kernel").to_string()
 }
 
 /// What the op of a function is named after, before clashes are looked for: methods carry the name of their class.
 pub(super) fn stem(program: &Program, func: &Func) -> String {
     let function = program.function(func.function);
     let name = program.function_name(func.function);
-    let Some(class) = function.class else {
-        return super::names::plain(name).trim_matches('_').to_string();
-    };
     let facts = &program.file(func.function.file).facts;
+    let Some(class) = function.class else {
+        if function.parent == MODULE {
+            return name.to_string();
+        }
+        let parts: Vec<&str> = facts.name(function.qualname).split('.').filter(|p| *p != "<locals>").collect();
+        let parts: Vec<String> = parts.iter().map(|p| snake(p)).collect();
+        return parts.join("_");
+    };
     let class = snake(facts.name(facts.classes[class.index()].name));
     let short = ["_function", "_func", "_fn"].iter().find_map(|end| class.strip_suffix(end));
     let class = short.filter(|s| !s.is_empty()).unwrap_or(&class);

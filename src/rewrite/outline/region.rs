@@ -41,6 +41,8 @@ pub(super) struct Region {
     pub(super) inputs: Vec<Input>,
     /// Names of new tensors that are needed behind it.
     pub(super) outputs: Vec<Name>,
+    /// Statements in front of the range that go with it, and whether they stay where they are too.
+    pub(super) prelude: Vec<(StatementId, bool)>,
     /// What keeps it from being safe.
     pub(super) doubts: Vec<String>,
     cost: usize,
@@ -55,7 +57,7 @@ impl Outliner<'_, '_> {
         for core in &ranges {
             for first in (0..=core.first).rev() {
                 let range = Range { first, ..core.clone() };
-                match self.evaluate(range) {
+                match self.evaluate(range, launches) {
                     Ok(region) if best.as_ref().is_none_or(|b| region.cost < b.cost) => best = Some(region),
                     Ok(_) => {}
                     Err(why) => {
@@ -155,15 +157,19 @@ impl Outliner<'_, '_> {
     }
 
     /// Judges one range.
-    fn evaluate(&self, range: Range) -> Result<Region, Refused> {
+    fn evaluate(&self, range: Range, launches: &[ValueId]) -> Result<Region, Refused> {
         let values = self.values(range.statements());
+        let inside = |l: &&crate::program::Launch| l.value.is_some_and(|v| values.0 <= v && v < values.1 && !launches.contains(&v));
+        if self.func.launches.iter().any(|l| inside(&l)) {
+            return Err("another launch stands in between".to_string());
+        }
         if self.leaves(range.statements()) {
             return Err("the launch stands among statements that leave the function".to_string());
         }
         self.stays(values)?;
         let span = self.span(&range);
         let mut doubts = Vec::new();
-        let mut inputs = self.inputs(&range, values, span, &mut doubts)?;
+        let (mut inputs, prelude) = self.inputs(&range, values, span, &mut doubts)?;
         let outputs = self.outputs(&range, values, span)?;
         let local = self.writes(values, &mut inputs, &mut doubts)?;
         let writes_nothing = !inputs.iter().any(|i| i.input.written);
@@ -171,16 +177,17 @@ impl Outliner<'_, '_> {
             return Err("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
         }
         if !outputs.is_empty() {
-            self.can_be_faked(&range, &outputs, &mut doubts)?;
+            self.can_be_faked(&range, &outputs, &prelude, &mut doubts)?;
         }
         let count = range.statements().len();
         let mut inputs: Vec<Input> = inputs.into_iter().map(|found| found.input).collect();
         inputs.sort_by_key(|i| !i.ty.is_tensor());
-        name_params(&mut inputs, self.taken_names(&range));
+        name_params(&mut inputs, self.taken_names(&range, &prelude));
         doubts.sort();
         doubts.dedup();
         Ok(Region {
-            cost: 100 * (inputs.len() + 3 * local + usize::from(!outputs.is_empty()) + 8 * doubts.len()) + count,
+            cost: 100 * (inputs.len() + 3 * local + usize::from(!outputs.is_empty()) + 8 * doubts.len() + 2 * prelude.len()) + count,
+            prelude: prelude.into_iter().map(|id| (id, true)).collect(),
             range,
             inputs,
             outputs,
@@ -194,9 +201,9 @@ impl Outliner<'_, '_> {
     }
 
     /// Names that the moved code uses for something else than its inputs.
-    fn taken_names(&self, range: &Range) -> BTreeSet<String> {
+    fn taken_names(&self, range: &Range, prelude: &[StatementId]) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        let mut todo: Vec<StatementId> = range.statements().to_vec();
+        let mut todo: Vec<StatementId> = range.statements().iter().chain(prelude).copied().collect();
         while let Some(id) = todo.pop() {
             let statement = &self.scope.body().statements[id.index()];
             names.extend(
@@ -249,21 +256,52 @@ impl Outliner<'_, '_> {
         Ok(())
     }
 
-    /// What the range needs from outside.
-    fn inputs(&self, range: &Range, values: (ValueId, ValueId), span: Span, doubts: &mut Vec<String>) -> Result<Vec<Found>, Refused> {
+    /// What the range needs from outside, and the statements in front of it that go with it.
+    fn inputs(
+        &self,
+        range: &Range,
+        values: (ValueId, ValueId),
+        span: Span,
+        doubts: &mut Vec<String>,
+    ) -> Result<(Vec<Found>, Vec<StatementId>), Refused> {
         let needed = self.liveness.before(range.statements(), &Names::new());
-        let taken = values::taken(self.scope.body(), values);
         let mut found = Vec::new();
-        for name in needed.into_iter().filter(|n| self.locals.contains(n)) {
-            self.input(name, &taken, values, span, &mut found, doubts)?;
+        let mut prelude: Vec<StatementId> = Vec::new();
+        let mut seen = needed.clone();
+        let mut todo: Vec<(Name, (ValueId, ValueId), Span)> = needed.into_iter().map(|n| (n, values, span)).collect();
+        while let Some((name, values, span)) = todo.pop() {
+            if !self.locals.contains(&name) {
+                continue;
+            }
+            let taken = values::taken(self.scope.body(), values);
+            let Err(why) = self.input(name, &taken, values, span, &mut found, doubts) else {
+                continue;
+            };
+            let id = self.recomputed(name, range, values.0).filter(|_| prelude.len() < 8).ok_or(why)?;
+            let statement = &self.scope.body().statements[id.index()];
+            prelude.push(id);
+            let more = statement.uses.iter().filter(|n| seen.insert(**n));
+            todo.extend(more.map(|n| (*n, statement.values, statement.span)));
         }
+        prelude.sort_unstable();
         let at = |f: &Found| self.first_mention(span, &f.input.text);
-        found.sort_by_key(at);
-        Ok(found)
+        found.sort_by_key(|f| (at(f), f.input.text.clone()));
+        Ok((found, prelude))
     }
 
     fn first_mention(&self, span: Span, text: &str) -> usize {
-        self.scope.text(span).find(text).unwrap_or(usize::MAX)
+        let source = self.scope.text(span);
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let whole = |at: usize| {
+            let before = source[..at].chars().next_back();
+            let after = source[at + text.len()..].chars().next();
+            !before.is_some_and(|c| word(c) || c == '.') && !after.is_some_and(word)
+        };
+        source
+            .match_indices(text)
+            .map(|(at, _)| at)
+            .find(|at| whole(*at))
+            .unwrap_or(usize::MAX)
     }
 
     fn input(
@@ -277,13 +315,14 @@ impl Outliner<'_, '_> {
     ) -> Result<(), Refused> {
         let text = self.scope.name(name);
         let mut own = values::of_name(self.scope.function(), name);
+        let reaching = values::reaching(self.scope.function(), name, &own, values.0);
         own.extend(self.free(name, values));
         let used: Vec<ValueId> = own.iter().copied().filter(|v| taken.contains(v)).collect();
-        let used = if used.is_empty() {
+        let used = match (reaching, used.is_empty()) {
+            (Some(reaching), _) => vec![reaching],
+            (None, false) => used,
             // Only functions in the range read it, when they are called.
-            own.iter().copied().filter(|&v| v < values.1).collect()
-        } else {
-            used
+            (None, true) => own.iter().copied().filter(|&v| v < values.1).collect(),
         };
         if used.is_empty() {
             return Err(format!("where `{text}` comes from cannot be told"));
@@ -319,6 +358,8 @@ impl Outliner<'_, '_> {
                 Op::Binary(_, a, b) | Op::Augment(_, a, b) | Op::Compare(_, a, b) => own(a) || own(b),
                 Op::SetIndex(object, ..) | Op::Delete(object) => own(object),
                 Op::Attr(object, _) => own(object),
+                // A grid: launchers add to it as to a tuple.
+                Op::Index(_, index) => own(index),
                 _ => false,
             };
             if bad {
@@ -481,6 +522,15 @@ impl Outliner<'_, '_> {
             }
             let mut passed = false;
             let origins = self.origins(write, values);
+            if let Some(dict) = origins
+                .iter()
+                .find(|v| values.0 <= **v && matches!(self.scope.body().op(**v), Op::Dict(_)) && self.is_filled(**v))
+            {
+                doubts.push(format!(
+                    "what the launch is given goes through the dict `{}`",
+                    short(self.scope, *dict)
+                ));
+            }
             for found in inputs.iter_mut().filter(|f| f.input.ty.is_tensor()) {
                 let shares = found.values.iter().flat_map(|&v| memory.shared_by(v));
                 let leads = found.values.iter().any(|v| origins.contains(v));
@@ -527,10 +577,14 @@ impl Outliner<'_, '_> {
     }
 
     /// The metadata of the outputs can be computed without a launch.
-    fn can_be_faked(&self, range: &Range, outputs: &[Name], doubts: &mut Vec<String>) -> Result<(), Refused> {
+    fn can_be_faked(&self, range: &Range, outputs: &[Name], prelude: &[StatementId], doubts: &mut Vec<String>) -> Result<(), Refused> {
         let body = self.scope.body();
         let mut slicer = Slicer::new(self.scope);
-        slicer.block(range.statements(), outputs.iter().copied().collect())?;
+        let needed = slicer.block(range.statements(), outputs.iter().copied().collect())?;
+        let mut moved = prelude.iter().flat_map(|id| &body.statements[id.index()].defines);
+        if moved.any(|name| needed.contains(name)) {
+            return Err("the shape of a result depends on what is made before the launch".to_string());
+        }
         for (_, statement) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
             if statement.kind == StatementKind::With {
                 continue;

@@ -81,6 +81,7 @@ impl Outline<'_, '_> {
             self.assemble(&op, &register, &work, fake, &site.indent),
         ));
         edits.push(Edit::replace(replaced, self.call(&private, replaced)));
+        edits.extend(self.removals()?);
         let newline = &scope.facts().layout.newline;
         for edit in edits.iter_mut().filter(|_| newline != "\n") {
             edit.content = edit.content.replace("\r\n", "\n").replace('\n', newline);
@@ -245,19 +246,38 @@ impl Outline<'_, '_> {
 
     /// The moved statements, and the lines that they stood on.
     fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
-        let source = self.scope.source();
         let range = &self.region.range;
-        let first = self.first();
         let last = self.scope.body().statements[range.block[range.last].index()].span.end;
+        let mut lines = Vec::new();
+        for (id, _) in &self.region.prelude {
+            let span = self.scope.body().statements[id.index()].span;
+            lines.extend(self.lines(span.start, span.end, indent)?.0);
+        }
+        let (own, span) = self.lines(self.first(), last, indent)?;
+        lines.extend(own);
+        Ok((lines, span))
+    }
+
+    /// Removes the statements that only the moved ones need.
+    fn removals(&self) -> Result<Vec<Edit>, Refused> {
+        let gone = self.region.prelude.iter().filter(|(_, stays)| !stays);
+        gone.map(|(id, _)| {
+            let span = self.scope.body().statements[id.index()].span;
+            Ok(Edit::replace(self.lines(span.start, span.end, "")?.1, ""))
+        })
+        .collect()
+    }
+
+    /// Whole lines of code with the comment above them, indented anew, and where they stand.
+    fn lines(&self, first: u32, last: u32, indent: &str) -> Result<(Vec<String>, Span), Refused> {
+        let source = self.scope.source();
         let line = source.line_start(first);
         let own = &source.text[line as usize..first as usize];
         let rest = source.text[last as usize..source.line_end(last) as usize].trim();
         if !own.trim().is_empty() || !(rest.is_empty() || rest.starts_with('#')) {
             return Err("the launch shares its line with another statement".to_string());
         }
-        // A comment above the launch goes with it; one above what is in front of it stays.
-        let start = comment_above(source, line);
-        let span = Span::new(start, source.line_end(last));
+        let span = Span::new(comment_above(source, line), source.line_end(last));
         let text = source.slice(span);
         if own != indent && (text.contains("\"\"\"") || text.contains("'''")) {
             return Err("a string over several lines stands in its way".to_string());

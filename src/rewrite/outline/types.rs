@@ -4,7 +4,7 @@ use super::super::scope::{Kind, Scope, find_function};
 use super::super::signature::{Base, Type};
 use super::evidence::{Evidence, Role};
 use super::values;
-use crate::facts::{Class, Const, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::facts::{Class, CompareOp, Const, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::FunctionRef;
 use std::collections::BTreeSet;
 
@@ -25,6 +25,15 @@ impl Typed {
             },
             proven: true,
         }
+    }
+
+    /// Known not to be `None`.
+    fn present(self) -> Self {
+        let ty = Type {
+            optional: false,
+            ..self.ty
+        };
+        Self { ty, ..self }
     }
 
     /// Either of two.
@@ -87,8 +96,31 @@ impl Types<'_, '_> {
         match body.op(value) {
             Op::Param(index) => self.param(value, index),
             Op::Const(Const::None) => Some(Typed::of(Base::None)),
-            Op::Select(_, yes, no) => all(&[yes, no]),
-            Op::Phi(items) | Op::Or(items) => all(body.items(items)),
+            Op::Select(condition, yes, no) => {
+                let present = self.known_present(condition);
+                let part = |v: ValueId, when: bool| {
+                    let typed = self.one(v, depth)?;
+                    let there = present == Some((v, when));
+                    Some(if there { typed.present() } else { typed })
+                };
+                part(yes, true)?.join(part(no, false)?)
+            }
+            Op::Phi(items) => all(body.items(items)),
+            Op::Or(items) => {
+                let items = body.items(items);
+                let last = items.len().checked_sub(1)?;
+                let types = items.iter().enumerate().map(|(i, &v)| {
+                    let typed = self.one(v, depth)?;
+                    Some(if i < last && typed.ty.base != Base::None {
+                        typed.present()
+                    } else {
+                        typed
+                    })
+                });
+                let mut types = types;
+                let first = types.next()??;
+                types.try_fold(first, |a, b| a.join(b?))
+            }
             Op::Annotated(annotation, inner) => self
                 .one(inner, depth)
                 .filter(|t| t.ty.base != Base::None)
@@ -140,6 +172,18 @@ impl Types<'_, '_> {
         inner.join(&bound)
     }
 
+    /// A value that is not `None` where a condition has this outcome: `x is None`, `x is not None`.
+    fn known_present(&self, condition: ValueId) -> Option<(ValueId, bool)> {
+        let body = self.scope.body();
+        let Op::Compare(op, a, b) = body.op(condition) else { return None };
+        let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
+        match op {
+            CompareOp::Is if none(b) => Some((a, false)),
+            CompareOp::IsNot if none(b) => Some((a, true)),
+            _ => None,
+        }
+    }
+
     fn by_kind(&self, value: ValueId) -> Option<Typed> {
         let body = self.scope.body();
         let base = match self.scope.kind(value) {
@@ -173,6 +217,7 @@ impl Types<'_, '_> {
             Role::Pointer => Base::Tensor,
             Role::Int => Base::Int,
             Role::Number => Base::Number,
+            Role::Text => Base::Text,
             Role::Flag => {
                 return Some(Typed {
                     proven: false,
@@ -189,7 +234,9 @@ impl Types<'_, '_> {
         let parent = &self.scope.facts().function(function.parent).body;
         let default = param.default.map(|d| parent.op(d));
         let annotated = param.annotation.and_then(|a| read(self.scope.text(a.span)));
-        let typed = annotated.or_else(|| self.by_use(value)).or_else(|| {
+        let flag = matches!(default, Some(Op::Const(Const::Bool(_)))) && self.evidence.role(value) == Some(Role::Flag);
+        let switched = flag.then(|| Typed::of(Base::Bool));
+        let typed = annotated.or(switched).or_else(|| self.by_use(value)).or_else(|| {
             let base = match default? {
                 Op::Const(Const::Bool(_)) => Base::Bool,
                 Op::Const(Const::Int(_) | Const::Float(_)) => Base::Number,
@@ -345,7 +392,20 @@ fn is_dtype(dotted: &str) -> bool {
 
 /// An annotation that a schema has a type for.
 fn read(text: &str) -> Option<Typed> {
-    let ty = Type::read(text);
+    // Names of tensors of one type: no schema type, yet tensors.
+    let plain = [
+        "LongTensor",
+        "IntTensor",
+        "FloatTensor",
+        "HalfTensor",
+        "BoolTensor",
+        "BFloat16Tensor",
+        "ByteTensor",
+    ]
+    .iter()
+    .find(|name| text.contains(**name))
+    .map(|name| text.replace(name, "Tensor"));
+    let ty = Type::read(plain.as_deref().unwrap_or(text));
     is_schema_type(ty).then_some(Typed { ty, proven: true })
 }
 

@@ -76,6 +76,29 @@ pub(super) fn of_name(function: &Function, name: Name) -> BTreeSet<ValueId> {
     found
 }
 
+/// The value that a name has right before a place of the body, given all that it may stand for.
+pub(super) fn reaching(function: &Function, name: Name, all: &BTreeSet<ValueId>, start: ValueId) -> Option<ValueId> {
+    let body = &function.body;
+    let assigned = match function.assigned.binary_search_by_key(&name, |a| a.0) {
+        Ok(at) => function.assigned[at].1.as_slice(),
+        Err(_) => &[],
+    };
+    // Two names may share a value: the statements tell which of them comes last, not the values.
+    let statements: Vec<_> = body.statements.iter().filter(|s| s.defines.contains(&name)).collect();
+    if statements.len() != assigned.len() {
+        return None;
+    }
+    let before = statements.iter().zip(assigned).filter(|(s, _)| s.values.0 < start);
+    let last = before.max_by_key(|(s, _)| s.values.0);
+    let from = last.map_or(ValueId(0), |(s, _)| s.header_values.1);
+    let join = |v: &ValueId| matches!(body.op(*v), Op::Select(..) | Op::Phi(_)) && !assigned.contains(v);
+    let joined = all.iter().copied().rfind(|v| from <= *v && *v < start && join(v));
+    joined.or(last.map(|(_, v)| *v)).or_else(|| {
+        let param = function.param(name)?;
+        body.iter().find(|(_, v)| v.op == Op::Param(param)).map(|(id, _)| id)
+    })
+}
+
 /// The values from outside that operations of a range take.
 pub(super) fn taken(body: &Body, range: (ValueId, ValueId)) -> BTreeSet<ValueId> {
     let mut found = BTreeSet::new();
