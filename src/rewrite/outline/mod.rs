@@ -41,7 +41,7 @@ pub(super) struct Outlined {
 /// Moves the launches of a function into ops of the module.
 pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<String>> {
     let one = |why: String| vec![why];
-    let scope = Scope::new(rewrite.program, rewrite.knowledge, func.function);
+    let scope = Scope::typed(&rewrite.types, func.function);
     let blockers = safety::of_outlined(&scope);
     if !blockers.is_empty() {
         return Err(blockers);

@@ -5,7 +5,7 @@ use super::super::imports;
 use super::super::names::{self, Chosen};
 use super::super::op_text::OpText;
 use super::super::scope::Scope;
-use super::super::signature::{self, Base, Type, WIDTH};
+use super::super::signature::{self, Base, Type};
 use super::super::slice::{Refused, Slicer, mentions};
 use super::super::styles::{self, Route};
 use super::super::writer::{Comments, Writer, comment_above};
@@ -59,6 +59,7 @@ impl Outline<'_, '_> {
             nothing: self.region.outputs.is_empty(),
             indent: &site.indent,
             unit,
+            width: scope.width(),
         };
         let annotations: Vec<String> = self
             .region
@@ -186,7 +187,7 @@ impl Outline<'_, '_> {
             .collect();
         let returns = self.returns();
         let one = format!("{indent}def {name}({}) -> {returns}:", params.join(", "));
-        let header = if one.chars().count() <= WIDTH {
+        let header = if one.chars().count() <= self.scope.width() {
             one
         } else {
             let unit = &self.scope.facts().layout.indent;
@@ -234,7 +235,8 @@ impl Outline<'_, '_> {
             format!("torch.ops.{}.{}", self.namespace, self.names.op)
         };
         let arguments: Vec<String> = self.region.inputs.iter().map(|i| i.text.clone()).collect();
-        let call = signature::call(&prefix, &callee, &arguments, indent, &self.scope.facts().layout.indent);
+        let unit = self.scope.facts().layout.indent.as_str();
+        let call = signature::call_within(self.scope.width(), &prefix, &callee, &arguments, (indent, unit));
         let newline = source.slice(replaced).ends_with(['\n', '\r']);
         if newline { call + "\n" } else { call }
     }
