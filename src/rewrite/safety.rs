@@ -72,8 +72,8 @@ pub(super) fn of_region_route(scope: &Scope, func: &Func, route: &Route, writes:
             doubts.push("the op would advance the version counters of what it writes, which may be saved for backward".to_string());
         }
     }
-    if matches!(route, Route::Library) && runs_as_script(scope) && is_imported(scope.program, scope.at.file) {
-        doubts.push("the file runs as a script and is imported too, which would define the op twice".to_string());
+    if matches!(route, Route::Library) && runs_as_script(scope) {
+        doubts.push("the file also runs as a script, and a run that imports it too would define the op twice".to_string());
     }
     doubts
 }
