@@ -423,3 +423,14 @@ fn a_public_function_keeps_its_defaults() {
         "{diff}"
     );
 }
+
+#[test]
+fn nothing_is_imported_above_future_imports() {
+    let method = "class Copier:\n    def run(self, x: torch.Tensor, y=None) -> None:\n        _copy_kernel[(1,)](x if y is None else y, x, 1, 1, B=16)\n";
+    let text = format!("from __future__ import annotations\n\n{KERNEL}\n\n{method}");
+    let project = read(&[("ops/f.py", &text)], "");
+    let fixed = project.fix(project.files(), true);
+    let after = &fixed.texts.values().next().expect("the method is fixed").text;
+    assert!(after.contains("Optional[torch.Tensor]"), "{after}");
+    assert!(after.starts_with("from __future__ import annotations\n"), "{after}");
+}

@@ -114,10 +114,12 @@ pub(super) fn leading(facts: &Facts) -> impl Iterator<Item = &Import> + Clone {
 
 /// Import bindings at module level, outside of every `if` and `try`, that end before an offset.
 fn before(facts: &Facts, at: u32) -> impl Iterator<Item = &Import> + Clone {
+    // Nothing may stand above `from __future__ import …`.
+    let ordinary = |i: &Import| !i.type_checking && facts.name(i.module) != "__future__";
     facts
         .imports
         .iter()
-        .filter(move |i| i.function == MODULE && !i.type_checking && i.span.end <= at && is_top(facts, i.span))
+        .filter(move |i| i.function == MODULE && ordinary(i) && i.span.end <= at && is_top(facts, i.span))
 }
 
 fn is_top(facts: &Facts, span: Span) -> bool {
