@@ -115,6 +115,9 @@ fn what_cannot_be_seen_is_unresolved_and_never_silent() {
     // A kernel that is made elsewhere.
     let made = "from elsewhere import make\n\n_KERNEL = make()\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    _KERNEL[(1,)](x, y)\n";
     assert_eq!(answer(made), " |  | x,y | ");
+    // `Tensor.softmax` takes no tensors: this is a function of something native that is called so.
+    let native = "from elsewhere import load\n\n_MODULE = load()\n\n\ndef f(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor):\n    _MODULE.softmax(x, y, z)\n    _copy[(1,)](x, torch.empty_like(x), None, 4, HAS=False, B=4)\n";
+    assert_eq!(answer(native), " |  | x,y,z | ");
 }
 
 #[test]

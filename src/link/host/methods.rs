@@ -30,8 +30,11 @@ impl Run<'_, '_> {
         if receiver.abs.aliases.is_empty() && self.is_text(object) {
             return Abs::default();
         }
+        // `module.softmax(workspace, logits, probs, …)`: no method of a tensor that makes a new one takes three more.
+        let given = args.positional.iter().filter(|p| !p.abs.aliases.is_empty()).count();
         if let Some(effect) = self.host.knowledge.torch.method(name)
             && !(receiver.abs.aliases.is_empty() && is_tensorless(args))
+            && !(given > 2 && effect.params.is_empty())
         {
             return self.call_torch(v, effect, name, args, Some(&receiver));
         }
