@@ -97,8 +97,7 @@ impl Outline<'_, '_> {
         let statements = &module.body.statements;
         let outer = statements
             .iter()
-            .filter(|s| matches!(s.kind, StatementKind::Class | StatementKind::Def) && s.span.contains(inside))
-            .next_back()
+            .rfind(|s| matches!(s.kind, StatementKind::Class | StatementKind::Def) && s.span.contains(inside))
             .ok_or("it does not stand in a class or function of the module")?;
         let mut parent = outer.parent;
         while let Some(id) = parent {
