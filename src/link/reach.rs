@@ -2,7 +2,8 @@
 //!
 //! Every look at "all files" goes through here. The rule that keeps it sound: what the look would find in a file, that file
 //! cannot say without one of the words asked for. Names may travel (an alias, a container, a function that hands a kernel
-//! back), so the words grow with what is found until nothing new turns up.
+//! back), so the words grow with what is found, over at most [`HANDS`] steps; lines that bind a class or an instance are read
+//! as text. What travels further, from a file with none of these words, is not seen.
 
 use super::modules::absolute;
 use super::resolve::{ClassRef, Entity, Resolver};

@@ -7,10 +7,10 @@ function around(changes: Partial<Surroundings>, files: string[] = []): Surroundi
 }
 
 test("the configured program wins, its variables filled in", () => {
-  const files = ["/work/.venv/bin/opwright"];
-  assert.equal(program(around({ configured: "/opt/opwright", folders: ["/work"] }, files)), "/opt/opwright");
+  const files = ["/home/me/project/.venv/bin/opwright"];
+  assert.equal(program(around({ configured: "/opt/opwright", folders: ["/home/me/project"] }, files)), "/opt/opwright");
   assert.equal(program(around({ configured: "~/bin/opwright" })), "/home/me/bin/opwright");
-  assert.equal(program(around({ configured: "${workspaceFolder}/bin/o", folders: ["/work"] })), "/work/bin/o");
+  assert.equal(program(around({ configured: "${workspaceFolder}/bin/o", folders: ["/home/me/project"] })), "/home/me/project/bin/o");
 });
 
 test("then that of a virtual environment of the workspace, then that on the path", () => {
