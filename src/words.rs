@@ -2,6 +2,7 @@
 //!
 //! A word is a run of letters, digits and underscores, wherever it stands: in code, strings and comments alike. So a name
 //! that the code of a file speaks of is always a word of its text, and a file without the word need not be read further.
+//! Words that stand together are kept as pairs: `a.b`, and `a` with `b` in `from a import b`.
 
 use memchr::memmem;
 
@@ -12,22 +13,29 @@ pub struct Words {
     slots: Box<[u32]>,
     /// Some `]` is followed by `(`: what a launch looks like.
     pub launch_like: bool,
+    /// It says `import *`.
+    pub star_like: bool,
+    /// Words with other names that they get: `a` and `b` of `import a as b` and of `b = c.a`, but of `except a as b` too.
+    pub renamed: Box<[(Word, Word)]>,
     /// Some word has `kernel` in it, in any case.
     pub kernel_like: bool,
+    /// Such a word stands before a `[`: what is taken from a table of kernels may be launched later.
+    pub kernel_indexed: bool,
 }
 
 /// A word, hashed once and looked for in many texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Word(u32);
 
 const SEED: u64 = 0x51_7c_c1_b7_27_22_0a_95;
 
-fn step(hash: u64, byte: u8) -> u64 {
-    (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(SEED)
+const fn step(hash: u64, byte: u8) -> u64 {
+    (hash.rotate_left(5) ^ byte as u64).wrapping_mul(SEED)
 }
 
-fn finish(hash: u64) -> u32 {
-    ((hash >> 32) as u32).max(1)
+const fn finish(hash: u64) -> u32 {
+    let high = (hash >> 32) as u32;
+    if high == 0 { 1 } else { high }
 }
 
 /// Letters, digits, underscore, and every byte of a character beyond ASCII.
@@ -47,35 +55,61 @@ impl Word {
     pub fn of(word: &str) -> Self {
         Self(finish(word.bytes().fold(0, step)))
     }
+
+    /// The same word after a dot or a quote: as an attribute, or as a string that may name one.
+    pub fn as_attribute(self) -> Self {
+        Self(attribute(self.0))
+    }
+
+    /// This word of another: `owner.word`, or `from owner import word`.
+    pub fn of_owner(self, owner: Self) -> Self {
+        Self(pair(owner.0, self.0))
+    }
+
+    /// This word in `from . import word`.
+    pub fn of_package(self) -> Self {
+        Self(pair(0, self.0))
+    }
+}
+
+fn pair(owner: u32, word: u32) -> u32 {
+    ((owner ^ 0x5bd1_e995).rotate_left(16).wrapping_mul(0x85eb_ca6b) ^ word).max(1)
+}
+
+fn attribute(hash: u32) -> u32 {
+    (hash ^ 0x9e37_79b9).max(1)
 }
 
 impl Words {
     /// Reads a text once.
     pub fn of(text: &str) -> Self {
         let bytes = text.as_bytes();
-        let mut table = Table::new(bytes.len());
-        let mut at = 0;
+        let mut reader = Reader::new(bytes.len());
+        let (mut at, mut kernel_indexed) = (0, false);
         while at < bytes.len() {
-            if !IS_WORD[bytes[at] as usize] {
-                at += 1;
+            let byte = bytes[at];
+            if !IS_WORD[byte as usize] {
+                at += reader.mark(byte, &bytes[at..]);
                 continue;
             }
+            let start = at;
             let mut hash = 0;
-            let is_number = bytes[at].is_ascii_digit();
             while at < bytes.len() && IS_WORD[bytes[at] as usize] {
                 hash = step(hash, bytes[at]);
                 at += 1;
             }
-            if !is_number {
-                table.insert(finish(hash));
-            }
+            let next = bytes.get(at).copied();
+            kernel_indexed |= next == Some(b'[') && is_kernel_like(&bytes[start..at]);
+            reader.word(finish(hash), bytes[start].is_ascii_digit(), next);
         }
+        let Reader { table, renamed, .. } = reader;
         Self {
             slots: table.slots.into_boxed_slice(),
+            renamed: renamed.into_boxed_slice(),
+            star_like: memmem::find(bytes, b"import *").is_some(),
             launch_like: has_launch(bytes),
-            kernel_like: [&b"kernel"[..], b"Kernel", b"KERNEL"]
-                .iter()
-                .any(|k| memmem::find(bytes, k).is_some()),
+            kernel_like: is_kernel_like(bytes),
+            kernel_indexed,
         }
     }
 
@@ -104,6 +138,132 @@ impl Words {
     pub fn has_all(&self, words: &[Word]) -> bool {
         words.iter().all(|word| self.has(*word))
     }
+}
+
+/// Where the reader is in an import statement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Import {
+    No,
+    /// After `from`: the last part of the module so far; 0 for none.
+    From(u32),
+    /// After `import`: what is listed comes from this.
+    Listed(u32),
+}
+
+/// What is known while a text is read.
+struct Reader {
+    table: Table,
+    renamed: Vec<(Word, Word)>,
+    /// What stands before a word since the last one, blanks aside; 0 for nothing.
+    before: u8,
+    /// The word before.
+    last: u32,
+    /// The word that `as` renames.
+    old: u32,
+    /// The name that is assigned to.
+    target: u32,
+    import: Import,
+    /// A line ended since the last word.
+    new_line: bool,
+    in_parentheses: bool,
+}
+
+const FROM: u32 = constant(b"from");
+const IMPORT: u32 = constant(b"import");
+const AS: u32 = constant(b"as");
+
+const fn constant(word: &[u8]) -> u32 {
+    let (mut hash, mut i) = (0, 0);
+    while i < word.len() {
+        hash = step(hash, word[i]);
+        i += 1;
+    }
+    finish(hash)
+}
+
+impl Reader {
+    fn new(bytes: usize) -> Self {
+        Self {
+            table: Table::new(bytes),
+            renamed: Vec::new(),
+            before: 0,
+            last: 0,
+            old: 0,
+            target: 0,
+            import: Import::No,
+            new_line: true,
+            in_parentheses: false,
+        }
+    }
+
+    /// A byte between words, and what follows. Returns how many bytes are read.
+    fn mark(&mut self, byte: u8, rest: &[u8]) -> usize {
+        match byte {
+            b' ' | b'\t' | b'\r' | b'\x0c' => {}
+            b'\n' => {
+                self.new_line = true;
+                if !self.in_parentheses {
+                    self.import = Import::No;
+                }
+            }
+            b'#' if self.import != Import::No => return memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
+            b'\\' if self.import != Import::No && rest.get(1) == Some(&b'\n') => return 2,
+            _ => {
+                self.before = byte;
+                match byte {
+                    b'(' => self.in_parentheses = self.import != Import::No,
+                    b')' | b';' => {
+                        self.in_parentheses = false;
+                        self.import = Import::No;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        1
+    }
+
+    fn word(&mut self, hash: u32, is_number: bool, next: Option<u8>) {
+        let is_first = self.new_line || matches!(self.before, b';' | b':');
+        let (before, old) = (std::mem::take(&mut self.before), std::mem::take(&mut self.old));
+        if old != 0 && before == 0 {
+            self.renamed.push((Word(old), Word(hash)));
+        }
+        match before {
+            b'=' => self.target = self.last,
+            b'.' => {}
+            _ => self.target = 0,
+        }
+        if self.target != 0 && matches!(next, None | Some(b'\n' | b'\r')) {
+            self.renamed.push((Word(hash), Word(self.target)));
+        }
+        if !is_number {
+            self.table.insert(hash);
+        }
+        if matches!(before, b'.' | b'"' | b'\'') {
+            self.table.insert(attribute(hash));
+        }
+        match self.import {
+            Import::No if before == b'.' => self.table.insert(pair(self.last, hash)),
+            Import::No if hash == FROM && is_first => self.import = Import::From(0),
+            Import::No => {}
+            Import::From(module) if hash == IMPORT => self.import = Import::Listed(module),
+            Import::From(_) => self.import = Import::From(hash),
+            Import::Listed(module) if hash != AS && old == 0 => self.table.insert(pair(module, hash)),
+            Import::Listed(_) => {}
+        }
+        if hash == AS && before == 0 {
+            self.old = self.last;
+        }
+        self.last = hash;
+        self.new_line = false;
+    }
+}
+
+fn is_kernel_like(text: &[u8]) -> bool {
+    [&b"kernel"[..], b"Kernel", b"KERNEL"]
+        .iter()
+        .any(|kernel| memmem::find(text, kernel).is_some())
 }
 
 fn has_launch(bytes: &[u8]) -> bool {
@@ -178,6 +338,56 @@ mod tests {
     }
 
     #[test]
+    fn a_word_after_a_dot_or_a_quote_may_be_an_attribute() {
+        let words = Words::of("a.b(c)\n(d\n    . e)\ngetattr(f, 'g')");
+        let is_attribute = |word: &str| words.has(Word::of(word).as_attribute());
+        assert!(["b", "e", "g"].into_iter().all(is_attribute));
+        assert!(!["a", "c", "d", "getattr", "f"].into_iter().any(is_attribute));
+    }
+
+    #[test]
+    fn pairs_are_attributes_of_names_and_members_of_modules() {
+        let text = "x = a.b.c\nd . e\nfrom m.n import f, g as h  # i)\nfrom o import (  # p)\n    q,\n    r as s,\n)\nt\n\
+                    if u: from v import w\nfrom . import y\nfrom .z import \\\n    aa\nf(b).c";
+        let words = Words::of(text);
+        let has = |owner: &str, word: &str| words.has(Word::of(word).of_owner(Word::of(owner)));
+        for (owner, word) in [
+            ("a", "b"),
+            ("b", "c"),
+            ("d", "e"),
+            ("n", "f"),
+            ("n", "g"),
+            ("o", "q"),
+            ("o", "r"),
+            ("v", "w"),
+            ("z", "aa"),
+        ] {
+            assert!(has(owner, word), "{owner}.{word}");
+        }
+        for (owner, word) in [
+            ("a", "c"),
+            ("n", "h"),
+            ("m", "f"),
+            ("o", "s"),
+            ("o", "t"),
+            ("o", "p"),
+            ("n", "i"),
+            ("u", "v"),
+        ] {
+            assert!(!has(owner, word), "{owner}.{word}");
+        }
+        assert!(words.has(Word::of("y").of_package()) && !words.has(Word::of("f").of_package()));
+    }
+
+    #[test]
+    fn names_of_names_are_kept() {
+        let words = Words::of("import a.b as c\nfrom d import (\n    e as f)\ng = h\nself.i = j.k\nl = m()\nn == o\n");
+        let renamed: Vec<(Word, Word)> = words.renamed.to_vec();
+        let pairs = [("b", "c"), ("e", "f"), ("h", "g"), ("k", "i"), ("o", "n")];
+        assert_eq!(renamed, pairs.map(|(old, new)| (Word::of(old), Word::of(new))));
+    }
+
+    #[test]
     fn a_text_of_many_words_keeps_all() {
         let all: Vec<String> = (0..20_000).map(|i| format!("name_{i}")).collect();
         let words = Words::of(&all.join(" "));
@@ -190,6 +400,7 @@ mod tests {
         assert!(Words::of("k[grid](x)").launch_like && Words::of("k[(1,)] (x)").launch_like);
         assert!(!Words::of("k[grid], (x)").launch_like);
         assert!(Words::of("MyKernels").kernel_like && !Words::of("kern el").kernel_like);
+        assert!(Words::of("k = self.kernels[i]").kernel_indexed && !Words::of("kernels(k[i])").kernel_indexed);
     }
 
     #[test]

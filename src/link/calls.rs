@@ -2,14 +2,11 @@
 
 use super::host::Host;
 use super::reach;
-use super::resolve::{ClassRef, Resolver};
 use crate::facts::{MODULE, Op, ValueId};
 use crate::program::{Caller, FunctionRef};
 use crate::source::{FileId, Place};
-use crate::words::{Word, Words};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::BTreeMap;
 
 /// Callers of callers are looked for this many steps out.
 const ROUNDS: usize = 8;
@@ -41,9 +38,10 @@ pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef]) -> FxHashMap<F
 fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<FunctionRef, Vec<Caller>> {
     let resolver = host.resolver;
     let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
-    let asked = Asked::new(resolver, wanted);
+    let mentioned = reach::Mentioned::new(resolver, wanted);
+    let asked = mentioned.asked();
     let per_file: Vec<Vec<(FunctionRef, Caller)>> = resolver
-        .files_where(|_, words| asked.of(words))
+        .files_where(|id, words| asked.is_in(id, words))
         .into_par_iter()
         .map(|file| in_file(host, file, &names, wanted))
         .collect();
@@ -52,42 +50,6 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<Funct
         found.entry(f).or_default().push(caller);
     }
     found
-}
-
-/// The words of mentions: a function's name; a method's, beside a name by which its class's instances are spoken of.
-struct Asked {
-    functions: FxHashSet<Word>,
-    methods: Vec<(FxHashSet<Word>, FxHashSet<Word>)>,
-}
-
-impl Asked {
-    fn new(resolver: &Resolver<'_>, wanted: &FxHashSet<FunctionRef>) -> Self {
-        let (mut functions, mut methods) = (FxHashSet::default(), BTreeMap::<ClassRef, FxHashSet<Word>>::new());
-        let mut sorted: Vec<FunctionRef> = wanted.iter().copied().collect();
-        sorted.sort_unstable();
-        for f in sorted {
-            let function = resolver.function(f);
-            let name = Word::of(resolver.text(f.file, function.name));
-            match function.class {
-                Some(class) => methods.entry(ClassRef { file: f.file, class }).or_default().insert(name),
-                None => functions.insert(name),
-            };
-        }
-        let methods: Vec<_> = methods.into_iter().collect();
-        let methods = methods
-            .into_par_iter()
-            .map(|(class, names)| (reach::instances(resolver, class), names))
-            .collect();
-        Self { functions, methods }
-    }
-
-    fn of(&self, words: &Words) -> bool {
-        words.has_any(&self.functions)
-            || self
-                .methods
-                .iter()
-                .any(|(classes, names)| words.has_any(names) && words.has_any(classes))
-    }
 }
 
 fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {

@@ -29,12 +29,13 @@ pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
         .map(|k| resolver.text(k.file, resolver.function(*k).name))
         .collect();
     let launcher_calls: FxHashSet<&str> = host.registry.launcher_calls().into_iter().collect();
-    let holders = reach::holders(resolver, &host.kernels.keys().copied().collect());
-    let spoken: FxHashSet<Word> = names.iter().copied().chain(host.registry.launcher_names()).map(Word::of).collect();
-    let runs = Word::of("run");
-    let launches = |words: &Words| (words.launch_like || words.has(runs)) && words.has_any(&holders);
+    let kernels: FxHashSet<FunctionRef> = host.kernels.keys().copied().collect();
+    let holders = reach::holders(resolver, &kernels);
+    let asked = holders.asked();
+    let launchers: FxHashSet<Word> = host.registry.launcher_names().map(Word::of).collect();
+    let like = |words: &Words| words.launch_like && words.kernel_like || words.kernel_indexed || words.has_any(&launchers);
     let per_file: Vec<Candidates> = resolver
-        .files_where(|_, words| words.launch_like && words.kernel_like || words.has_any(&spoken) || launches(words))
+        .files_where(|id, words| like(words) || asked.is_in(id, words))
         .into_par_iter()
         .map(|file| of_file(host, file, &names, &launcher_calls))
         .collect();

@@ -40,8 +40,9 @@ pub struct Options {
 pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -> Program {
     let modules = modules::Modules::new(&files, &options.vendored);
     let resolver = Resolver::new(&files, &modules, knowledge);
-    let speaks = Word::of("opwright");
-    resolver.files_where(|id, words| files[id.index()].named || words.has(speaks));
+    // Read whatever else they say: their syntax errors are told.
+    let speak = [Word::of("opwright"), Word::of("triton")];
+    resolver.files_where(|id, words| files[id.index()].named || words.has_any(&speak));
     let found = kernels::kernels(&resolver, knowledge);
     let effects: FxHashMap<_, _> = found.iter().map(|(k, e)| (k.function, e.clone())).collect();
     let ids: FxHashMap<_, _> = found

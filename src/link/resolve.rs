@@ -10,11 +10,12 @@ mod names;
 mod texts;
 
 use super::modules::Modules;
-use super::reach::Read;
+use super::reach::{Read, Speakers};
 use crate::facts::{Body, ClassId, Facts, Function, Name, Op, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, ProgramFile};
 use crate::source::FileId;
+use crate::words::Word;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock, RwLock};
 
@@ -79,12 +80,16 @@ pub(crate) struct Resolver<'a> {
     knowledge: &'a Knowledge,
     /// Files that a look at all files concerned.
     pub(crate) read: Read,
+    /// Other names that some file gives a word.
+    renamed: OnceLock<FxHashMap<Word, Vec<Word>>>,
     /// Name tables by text, made for a file when it is first asked.
     names: Vec<OnceLock<FxHashMap<&'a str, Name>>>,
     /// What functions assign to globals, by file.
     filled_in: Vec<OnceLock<FxHashMap<Name, Vec<ValueRef>>>>,
     exports: Memo<(FileId, Arc<str>), Entities>,
     attributes: Memo<ClassRef, Attributes>,
+    /// By the name of a class.
+    pub(super) speakers: Memo<Box<str>, Speakers>,
 }
 
 impl<'a> Resolver<'a> {
@@ -96,11 +101,29 @@ impl<'a> Resolver<'a> {
             modules,
             knowledge,
             read: Read::new(files.len()),
+            renamed: OnceLock::new(),
             names,
             filled_in: files.iter().map(|_| OnceLock::new()).collect(),
             exports: RwLock::default(),
             attributes: RwLock::default(),
+            speakers: RwLock::default(),
         }
+    }
+
+    /// Other names that some file gives a word in an `import … as`.
+    pub(crate) fn renamed(&self, word: Word) -> &[Word] {
+        let all = self.renamed.get_or_init(|| {
+            let mut all = FxHashMap::<Word, Vec<Word>>::default();
+            for (old, new) in self.files.iter().flat_map(|file| &*file.words.renamed) {
+                all.entry(*old).or_default().push(*new);
+            }
+            all.values_mut().for_each(|names| {
+                names.sort_unstable();
+                names.dedup();
+            });
+            all
+        });
+        all.get(&word).map_or(&[], Vec::as_slice)
     }
 
     /// Facts of a file.

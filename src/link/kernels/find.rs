@@ -8,7 +8,7 @@ use crate::link::reach;
 use crate::link::resolve::{Entity, Resolver};
 use crate::program::FunctionRef;
 use crate::source::FileId;
-use crate::words::{Word, Words};
+use crate::words::Word;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -32,13 +32,12 @@ pub(super) fn kernels(resolver: &Resolver, knowledge: &Knowledge) -> Vec<Found> 
         makers: FxHashMap::default(),
     };
     let mut found = BTreeMap::new();
-    let makers: Vec<Vec<Word>> = finder.maker_names().map(reach::parts).collect();
-    let on_the_way = |words: &Words| makers.iter().any(|parts| words.has_all(&parts[..parts.len() - 1]));
+    let spoken: Vec<reach::Spoken> = finder.maker_names().map(|name| reach::Spoken::new(resolver, name)).collect();
     let mut carriers: FxHashSet<Word> = FxHashSet::default();
     let mut looked: FxHashSet<FileId> = FxHashSet::default();
     loop {
         let known = carriers.len();
-        let files = resolver.files_where(|_, words| on_the_way(words) || words.has_any(&carriers));
+        let files = resolver.files_where(|_, words| spoken.iter().any(|maker| maker.is_in(words)) || words.has_any(&carriers));
         for file in files.into_iter().filter(|f| looked.insert(*f)) {
             finder.decorated(file, &mut found);
             finder.called(file, &mut found);
@@ -244,28 +243,18 @@ impl Finder<'_, '_> {
     }
 
     /// Names of this file under which others may make kernels without saying so.
-    fn carriers(&self, file: FileId) -> Vec<Word> {
-        let leads = |path: &str| {
-            self.maker_names()
-                .any(|m| m.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('.')))
-        };
-        let own = |name: &str| self.maker_names().any(|m| m.split('.').rev().skip(1).any(|part| part == name));
-        let mut found = reach::carriers(self.resolver, file, &leads, &own);
+    fn carriers(&mut self, file: FileId) -> Vec<Word> {
+        let mut found = reach::carriers(self.resolver, file, &|path| self.dialect_of(path).is_some());
         let facts = self.resolver.facts(file);
+        if !facts.names.iter().any(|n| names_jit(n)) {
+            return found;
+        }
         for (id, function) in facts.functions() {
-            let makes = function.body.calls.iter().any(|call| {
-                let spoken = self.resolver.spoken(at(file, id), call.callee);
-                call.decorates.is_none()
-                    && spoken.is_some_and(names_jit)
-                    && call.args.first().is_some_and(|a| self.is_parameter(at(file, id), a.value))
-            });
-            if makes {
-                let outer = if facts.function(function.parent).kind == FunctionKind::Def {
-                    facts.function(function.parent)
-                } else {
-                    function
-                };
-                found.extend([function, outer].map(|f| Word::of(facts.name(f.name))));
+            let is_seen = matches!(facts.function(function.parent).kind, FunctionKind::Module | FunctionKind::Class);
+            let name = facts.name(function.name);
+            if function.kind == FunctionKind::Def && is_seen && !name.starts_with("__") && self.maker(at(file, id)).is_some() {
+                let word = Word::of(name);
+                found.push(if function.class.is_some() { word.as_attribute() } else { word });
             }
         }
         found

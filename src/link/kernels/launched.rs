@@ -18,7 +18,8 @@ impl Analysis<'_, '_> {
         }
         let resolver = self.resolver;
         let holders = reach::holders(resolver, &wanted);
-        for file in resolver.files_where(|_, words| words.launch_like && words.has_any(&holders)) {
+        let asked = holders.asked();
+        for file in resolver.files_where(|id, words| asked.is_in(id, words)) {
             for (i, function) in resolver.facts(file).functions.iter().enumerate() {
                 let at = super::at(file, FunctionId(i as u32));
                 for call in &function.body.calls {

@@ -94,13 +94,24 @@ impl Asked {
                 (None, _) => {}
             }
         }
-        let owners = |names: BTreeSet<&str>| names.iter().flat_map(|owner| reach::speakers_of(resolver, owner)).collect();
+        let owners = |names: BTreeSet<&str>| {
+            let mut owners = FxHashSet::default();
+            for name in names {
+                let speakers = reach::speakers_of(resolver, name);
+                owners.extend(speakers.classes.iter().chain(&speakers.holders));
+            }
+            owners
+        };
         let plain = plain.into_iter().map(|(last, names)| (Word::of(last), owners(names))).collect();
         Self { telling, plain }
     }
 
     fn of(&self, words: &Words) -> bool {
-        words.has_any(&self.telling) || self.plain.iter().any(|(last, owners)| words.has(*last) && words.has_any(owners))
+        let plain = |(last, owners): &(Word, FxHashSet<Word>)| {
+            words.has(*last)
+                && (words.has(last.as_attribute()) && words.has_any(owners) || owners.iter().any(|owner| words.has(last.of_owner(*owner))))
+        };
+        words.has_any(&self.telling) || self.plain.iter().any(plain)
     }
 }
 

@@ -1,0 +1,319 @@
+//! How files speak of functions of the project.
+
+use super::HANDS;
+use super::outside::speakers_of;
+use crate::facts::{FunctionKind, MODULE};
+use crate::link::resolve::{ClassRef, Resolver};
+use crate::program::FunctionRef;
+use crate::source::FileId;
+use crate::words::{Word, Words};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Files that may speak of functions or other names of the project: of what a module binds together with a name of the module, or
+/// of one that hands it on (`module.name`, `from module import name`); of a member of a class by its name as an attribute, beside
+/// a name of the class or of what holds an instance; of what is local in its own file alone.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mentioned {
+    owners: FxHashMap<Owner, Beside>,
+    names: FxHashMap<Word, Vec<Owner>>,
+    attributes: FxHashSet<Word>,
+    /// Names like `__init__`, of which one speaks by the class.
+    dunder: FxHashSet<Word>,
+    files: FxHashSet<FileId>,
+}
+
+/// What binds a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Owner {
+    Module(FileId),
+    Class(ClassRef),
+}
+
+/// How an owner of names is spoken of.
+#[derive(Clone, Debug, Default)]
+struct Beside {
+    words: FxHashSet<Word>,
+    /// What holds an instance of a class: no reason to speak of its `__init__`.
+    holders: FxHashSet<Word>,
+    /// Files inside a package that hands the names on: `from . import name` says nothing else.
+    inside: FxHashSet<FileId>,
+}
+
+/// What may be spoken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Item<'a> {
+    /// A name that a module binds.
+    Global(FileId, &'a str),
+    /// A name that a class or its instances have.
+    Member(ClassRef, &'a str),
+    /// An attribute of an object of unknown class.
+    Attribute(&'a str),
+    /// Something inside a function.
+    Local(FileId),
+}
+
+impl<'a> Item<'a> {
+    /// The name of a function.
+    pub(super) fn function(resolver: &Resolver<'a>, f: FunctionRef) -> Self {
+        let function = resolver.function(f);
+        let name = resolver.text(f.file, function.name);
+        match (function.class, resolver.function(resolver.parent(f)).kind) {
+            (Some(class), _) => Self::Member(ClassRef { file: f.file, class }, name),
+            (None, FunctionKind::Module | FunctionKind::Class) => Self::Global(f.file, name),
+            (None, FunctionKind::Def | FunctionKind::AsyncDef | FunctionKind::Lambda) => Self::Local(f.file),
+        }
+    }
+}
+
+impl Mentioned {
+    /// How files speak of functions.
+    pub(crate) fn new(resolver: &Resolver<'_>, functions: &FxHashSet<FunctionRef>) -> Self {
+        let mut found = Self::default();
+        found.add(resolver, functions.iter().map(|f| Item::function(resolver, *f)));
+        found
+    }
+
+    /// Adds items, and looks for who hands them on.
+    pub(super) fn add<'a>(&mut self, resolver: &Resolver<'a>, items: impl Iterator<Item = Item<'a>>) {
+        let mut fresh = Self::default();
+        for item in items {
+            match item {
+                Item::Global(file, name) => {
+                    fresh.files.insert(file);
+                    fresh.name(Owner::Module(file), Word::of(name));
+                }
+                Item::Member(class, name) => {
+                    fresh.files.insert(class.file);
+                    let word = Word::of(name).as_attribute();
+                    fresh.name(Owner::Class(class), word);
+                    if name.starts_with("__") {
+                        fresh.dunder.insert(word);
+                    }
+                }
+                Item::Attribute(name) => {
+                    fresh.attributes.insert(Word::of(name).as_attribute());
+                }
+                Item::Local(file) => {
+                    fresh.files.insert(file);
+                }
+            }
+        }
+        fresh.find_owners(resolver);
+        self.follow(resolver, fresh);
+    }
+
+    /// Finds how the owners are spoken of.
+    fn find_owners(&mut self, resolver: &Resolver<'_>) {
+        self.owners.par_iter_mut().for_each(|(owner, beside)| match owner {
+            Owner::Class(class) => {
+                let facts = resolver.facts(class.file);
+                let speakers = speakers_of(resolver, facts.name(facts.classes[class.class.index()].name));
+                beside.words.extend(&speakers.classes);
+                beside.holders.extend(&speakers.holders);
+            }
+            Owner::Module(module) => *beside = Beside::module(resolver, *module),
+        });
+    }
+
+    /// Adds a name to an owner.
+    fn name(&mut self, owner: Owner, name: Word) {
+        self.owners.entry(owner).or_default();
+        let owners = self.names.entry(name).or_default();
+        if !owners.contains(&owner) {
+            owners.push(owner);
+        }
+    }
+
+    pub(super) fn join(&mut self, other: Self) {
+        self.attributes.extend(other.attributes);
+        self.files.extend(other.files);
+        self.dunder.extend(other.dunder);
+        for (owner, beside) in other.owners {
+            let own = self.owners.entry(owner).or_default();
+            own.words.extend(beside.words);
+            own.holders.extend(beside.holders);
+            own.inside.extend(beside.inside);
+        }
+        for (name, owners) in other.names {
+            for owner in owners {
+                self.name(owner, name);
+            }
+        }
+    }
+
+    /// Modules that import a name at module level hand it on, under the name that they give it: their names are as good.
+    fn follow(&mut self, resolver: &Resolver<'_>, mut fresh: Self) {
+        let (mut looked, mut imports) = (FxHashSet::default(), Vec::new());
+        for _ in 0..HANDS {
+            let asked = fresh.asked();
+            let files = resolver.files_where(|id, words| asked.names_in(id, words));
+            let files: Vec<FileId> = files.into_iter().filter(|f| looked.insert(*f)).collect();
+            imports.par_extend(files.par_iter().flat_map_iter(|file| imported(resolver, *file)));
+            self.join(fresh);
+            fresh = Self::default();
+            for import in &imports {
+                self.hands_on(import, &mut fresh);
+            }
+            if fresh.names.is_empty() {
+                return;
+            }
+            fresh.find_owners(resolver);
+        }
+        self.join(fresh);
+    }
+
+    /// What an import hands on to others that could not be asked before.
+    fn hands_on(&self, import: &Imported, fresh: &mut Self) {
+        let from = |owner: &&Owner| {
+            let beside = self.owners.get(*owner).filter(|_| matches!(owner, Owner::Module(_)));
+            beside.is_some_and(|beside| match import.module {
+                Some(module) => beside.words.contains(&module),
+                None => beside.inside.contains(&import.file),
+            })
+        };
+        let own = Owner::Module(import.file);
+        let mut hand = |name: Word| {
+            if !self.names.get(&name).is_some_and(|owners| owners.contains(&own)) {
+                fresh.name(own, name);
+            }
+        };
+        match import.member {
+            Some((member, bound)) => {
+                if self
+                    .names
+                    .get(&member)
+                    .is_some_and(|owners| owners.iter().any(|owner| from(&owner)))
+                {
+                    hand(bound);
+                }
+            }
+            None => {
+                let all = self.names.iter().filter(|(_, owners)| owners.iter().any(|owner| from(&owner)));
+                all.for_each(|(name, _)| hand(*name));
+            }
+        }
+    }
+
+    /// The question that is put to each file.
+    pub(crate) fn asked(&self) -> Asked<'_> {
+        let mut names: Vec<AskedName> = self.names.iter().map(|(name, owners)| self.asked_name(*name, owners)).collect();
+        names.sort_unstable_by_key(|asked| asked.name);
+        Asked { all: self, names }
+    }
+
+    fn asked_name(&self, name: Word, owners: &[Owner]) -> AskedName {
+        let mut asked = AskedName {
+            name,
+            ..AskedName::default()
+        };
+        for owner in owners {
+            let Some(beside) = self.owners.get(owner) else { continue };
+            match owner {
+                Owner::Class(_) => {
+                    asked.beside.extend(&beside.words);
+                    if !self.dunder.contains(&name) {
+                        asked.beside.extend(&beside.holders);
+                    }
+                }
+                Owner::Module(_) => {
+                    asked.pairs.extend(beside.words.iter().map(|owner| name.of_owner(*owner)));
+                    asked.modules.extend(&beside.words);
+                    asked.inside.extend(&beside.inside);
+                }
+            }
+        }
+        for words in [&mut asked.pairs, &mut asked.modules, &mut asked.beside] {
+            words.sort_unstable();
+            words.dedup();
+        }
+        asked
+    }
+}
+
+/// A question to the words of a file.
+pub(crate) struct Asked<'m> {
+    all: &'m Mentioned,
+    names: Vec<AskedName>,
+}
+
+/// A name, and what tells that it is meant.
+#[derive(Default)]
+struct AskedName {
+    name: Word,
+    /// The name together with that of a module.
+    pairs: Vec<Word>,
+    /// The modules.
+    modules: Vec<Word>,
+    inside: FxHashSet<FileId>,
+    /// Classes, and what holds an instance.
+    beside: Vec<Word>,
+}
+
+impl Asked<'_> {
+    /// Whether a file may speak of one of them.
+    pub(crate) fn is_in(&self, file: FileId, words: &Words) -> bool {
+        self.all.files.contains(&file) || words.has_any(&self.all.attributes) || self.names_in(file, words)
+    }
+
+    fn names_in(&self, file: FileId, words: &Words) -> bool {
+        self.names.iter().any(|asked| {
+            words.has(asked.name)
+                && (words.has_any(&asked.pairs)
+                    || !asked.inside.is_empty() && asked.inside.contains(&file) && words.has(asked.name.of_package())
+                    || words.star_like && words.has_any(&asked.modules)
+                    || words.has_any(&asked.beside))
+        })
+    }
+}
+
+/// `from module import member as bound` at module level; without a member, `from module import *`.
+struct Imported {
+    file: FileId,
+    module: Option<Word>,
+    member: Option<(Word, Word)>,
+}
+
+fn imported(resolver: &Resolver<'_>, file: FileId) -> Vec<Imported> {
+    let facts = resolver.facts(file);
+    let last = |module: &str| module.rsplit('.').next().filter(|last| !last.is_empty()).map(Word::of);
+    let named = facts
+        .imports
+        .iter()
+        .filter(|import| import.function == MODULE)
+        .filter_map(|import| {
+            let member = import.member?;
+            Some(Imported {
+                file,
+                module: last(facts.name(import.module)),
+                member: Some((Word::of(facts.name(member)), Word::of(facts.name(import.bound)))),
+            })
+        });
+    let stars = facts.star_imports.iter().map(|import| Imported {
+        file,
+        module: last(facts.name(import.module)),
+        member: None,
+    });
+    named.chain(stars).collect()
+}
+
+impl Beside {
+    /// A module is spoken of by the last part of its name, or another name for that.
+    fn module(resolver: &Resolver<'_>, module: FileId) -> Self {
+        let file = &resolver.files[module.index()];
+        let last = Word::of(file.module.rsplit('.').next().unwrap_or_default());
+        let mut beside = Self::default();
+        beside.words.insert(last);
+        beside.words.extend(resolver.renamed(last));
+        if file.is_package {
+            let inside = |other: &str| {
+                other
+                    .strip_prefix(&file.module)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            };
+            let files = resolver.files.iter().enumerate().filter(|(_, f)| inside(&f.module));
+            beside.inside.extend(files.map(|(i, _)| FileId(i as u32)));
+        }
+        beside
+    }
+}

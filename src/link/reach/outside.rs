@@ -1,0 +1,116 @@
+//! How files speak of things outside the project, and of instances of a class.
+
+use super::lines::{Speaker, speakers};
+use crate::facts::{ArgKind, MODULE, Op, ValueId};
+use crate::link::resolve::{Entity, Resolver, ValueRef};
+use crate::program::FunctionRef;
+use crate::source::FileId;
+use crate::words::{Word, Words};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How files speak of something outside by its dotted name: by its last two parts together, or by the last one of another name
+/// for the part before it (`import triton as tr`).
+pub(crate) struct Spoken {
+    pairs: Vec<Word>,
+    /// The two parts; `from a import *` does not put them together.
+    parts: [Word; 2],
+}
+
+impl Spoken {
+    pub(crate) fn new(resolver: &Resolver, dotted: &str) -> Self {
+        let mut parts = dotted.rsplit('.').map(Word::of);
+        let last = parts.next().unwrap_or_else(|| Word::of(""));
+        let owner = parts.next().unwrap_or(last);
+        let owners = resolver.renamed(owner).iter().chain([&owner]);
+        Self {
+            pairs: owners.map(|owner| last.of_owner(*owner)).collect(),
+            parts: [owner, last],
+        }
+    }
+
+    pub(crate) fn is_in(&self, words: &Words) -> bool {
+        words.has_any(&self.pairs) || words.star_like && words.has_all(&self.parts)
+    }
+}
+
+/// Names at module level that stand for one of the wanted things: `jit = triton.jit`, `jit = partial(triton.jit, …)`. A file may
+/// then speak of the thing without its own words.
+pub(crate) fn carriers(resolver: &Resolver, file: FileId, wanted: &dyn Fn(&str) -> bool) -> Vec<Word> {
+    let facts = resolver.facts(file);
+    let at = FunctionRef { file, function: MODULE };
+    let body = &facts.module().body;
+    let is_wanted = |value: ValueId| {
+        resolver.entities(at, value).iter().any(|e| match e {
+            Entity::External(path) => wanted(path),
+            // What a call that was given a function made is no longer a maker.
+            Entity::Made(path, made) => wanted(path.trim_end_matches("()")) && !is_given(resolver, *made),
+            _ => false,
+        })
+    };
+    let carries = |value: ValueId| match body.op(value) {
+        Op::Import(id) => {
+            let import = &facts.imports[id.index()];
+            import.member.is_some_and(|member| member != import.bound) && is_wanted(value)
+        }
+        Op::Call(call) => is_wanted(value) || body.call(call).args.first().is_some_and(|first| is_wanted(first.value)),
+        Op::Attr(..) | Op::Select(..) | Op::Phi(_) => is_wanted(value),
+        _ => false,
+    };
+    let bound = facts.module().bindings.iter().filter(|(_, value)| carries(*value));
+    bound.map(|(name, _)| Word::of(facts.name(*name))).collect()
+}
+
+/// Whether a call has a first positional argument.
+fn is_given(resolver: &Resolver, made: ValueRef) -> bool {
+    let body = resolver.body(made.at);
+    matches!(body.op(made.value), Op::Call(call) if body.call(call).args.first().is_some_and(|a| a.kind == ArgKind::Positional))
+}
+
+/// Names by which instances of a class may be spoken of: its own, those of classes under it, and of what holds or returns one.
+///
+/// Read off the lines that name the class, without parsing: `class B(A)`, `self.x = A(…)`, `return A(…)`, `def f() -> A`.
+#[derive(Debug)]
+pub(crate) struct Speakers {
+    /// The class and those under it.
+    pub(crate) classes: FxHashSet<Word>,
+    /// What holds or returns an instance.
+    pub(crate) holders: FxHashSet<Word>,
+}
+
+/// Who speaks of a class known by name.
+pub(crate) fn speakers_of(resolver: &Resolver, own: &str) -> Arc<Speakers> {
+    let known = resolver.speakers.read().ok().and_then(|known| known.get(own).cloned());
+    known.unwrap_or_else(|| {
+        let found = Arc::new(find_speakers(resolver, own));
+        if let Ok(mut known) = resolver.speakers.write() {
+            known.insert(own.into(), found.clone());
+        }
+        found
+    })
+}
+
+fn find_speakers(resolver: &Resolver, own: &str) -> Speakers {
+    let mut classes: BTreeSet<String> = BTreeSet::from([own.to_owned()]);
+    let mut holders: FxHashSet<Word> = FxHashSet::default();
+    let mut todo = vec![own.to_owned()];
+    while let Some(name) = todo.pop() {
+        let word = Word::of(&name);
+        for file in resolver.files.iter().filter(|f| f.words.has(word)) {
+            for speaker in speakers(&file.source.text, &name) {
+                match speaker {
+                    Speaker::Class(class) if classes.insert(class.clone()) => todo.push(class),
+                    Speaker::Class(_) => {}
+                    Speaker::Holder(name) => {
+                        holders.insert(Word::of(&name));
+                    }
+                }
+            }
+        }
+    }
+    Speakers {
+        classes: classes.iter().map(|name| Word::of(name)).collect(),
+        holders,
+    }
+}
