@@ -426,6 +426,7 @@ fn rewrite_options(settings: &Settings) -> rewrite::Options {
         style: style_word(&settings.style).to_string(),
         namespace: settings.namespace.clone(),
         torch: settings.torch,
+        newest_torch: settings.newest_torch,
         width: settings.line_length,
     }
 }

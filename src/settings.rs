@@ -11,8 +11,10 @@ pub struct Settings {
     pub style: Style,
     /// Namespace of new ops; empty: the framework's, else the top package.
     pub namespace: String,
-    /// Torch version that the project runs on, as (major, minor).
+    /// Oldest torch that the project runs on, as (major, minor).
     pub torch: TorchVersion,
+    /// Newest torch that the project runs on, of those that are out.
+    pub newest_torch: TorchVersion,
     /// Length of lines in new code, as the project's formatter has it.
     pub line_length: usize,
     /// Rule or group name → level; `None` turns it off.
@@ -76,6 +78,7 @@ impl Default for Settings {
             style: Style::Auto,
             namespace: String::new(),
             torch: CURRENT_TORCH,
+            newest_torch: CURRENT_TORCH,
             line_length: 88,
             levels: BTreeMap::new(),
             only: Vec::new(),

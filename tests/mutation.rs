@@ -146,3 +146,64 @@ fn names_are_followed_through_packages() {
     ];
     assert_eq!(answer_in(&files), "y |  |  | ");
 }
+
+#[test]
+fn what_a_callee_puts_into_an_object_is_found_in_the_object() {
+    let classes = r#"class State:
+    def __init__(self, rows, cols):
+        self.rows = rows
+        self.cols = cols
+
+    @property
+    def head(self):
+        return self.rows[:4]
+
+
+def bind(rows, cols):
+    return State(rows=rows, cols=cols)
+
+
+"#;
+    let body = |dst: &str| {
+        format!(
+            "{classes}def f(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor):\n    state = bind(y, z)\n    _copy[(1,)](x, {dst}, None, 4, HAS=False, B=4)\n"
+        )
+    };
+    // A field is what was put there, a property what its function gives; the other field is not touched.
+    assert_eq!(answer(&body("state.cols")), "z |  |  | ");
+    assert_eq!(answer(&body("state.head")), "y |  |  | ");
+    // What else the object has may be either.
+    assert_eq!(answer(&body("state.tail")), " |  | y,z | ");
+}
+
+#[test]
+fn a_plain_namespace_holds_what_it_is_made_with() {
+    let code = "import types\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    held = types.SimpleNamespace(dst=y)\n    _copy[(1,)](x, held.dst, None, 4, HAS=False, B=4)\n";
+    assert_eq!(answer(code), " |  | y | ");
+}
+
+#[test]
+fn a_field_that_is_called_is_no_method_of_the_class_that_python_derives_it_from() {
+    // `typing.NamedTuple` has no `run`: what the field holds is not in view.
+    let code = "import typing\n\n\nclass Launch(typing.NamedTuple):\n    run_it: object\n    grid: int\n\n\ndef f(x: torch.Tensor, y: torch.Tensor, launch: Launch):\n    _copy[(1,)](x, torch.empty_like(x), None, 4, HAS=False, B=4)\n    launch.run_it(x, y)\n";
+    assert_eq!(answer(code), " |  | x,y | ");
+}
+
+#[test]
+fn einsum_of_two_is_new_and_of_one_may_be_the_operand() {
+    let code = |call: &str| {
+        format!(
+            "def f(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:\n    _copy[(1,)](x, torch.empty_like(x), None, 4, HAS=False, B=4)\n    return {call}\n"
+        )
+    };
+    assert_eq!(answer(&code("torch.einsum(\"ik,kj->ij\", x, y)")), " |  |  | ");
+    assert_eq!(answer(&code("torch.einsum(\"ij->ji\", x)")), " |  |  | x");
+}
+
+#[test]
+fn branches_that_exclude_each_other_do_so_for_callers_too() {
+    // `made` holds `saved` on the path on which it is not kept: no caller can know what `mode()` says.
+    let code = "def pick(x, saved=None):\n    strict = mode()\n    if saved is not None and strict is None:\n        made = saved\n    else:\n        made = torch.empty_like(x)\n    keep = saved is None or strict is not None\n    return made if keep else torch.empty_like(x)\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n    _copy[(1,)](x, pick(x, saved=y), None, 4, HAS=False, B=4)\n";
+    assert_eq!(answer(code), " |  |  | ");
+    assert_eq!(answer(&code.replace("strict is not None\n", "strict is None\n")), "y |  |  | ");
+}

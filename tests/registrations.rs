@@ -101,3 +101,12 @@ fn cpp_sources_say_what_their_ops_write() {
     // Without the sources nothing is guessed from a name.
     assert_eq!(ops(&[("m.py", py)]), ["acme::f | out |  | x,out", "acme::g |  |  | x,out"]);
 }
+
+#[test]
+fn a_helper_that_hands_the_decorator_on_is_a_registrar() {
+    // The name alone goes through it: torch's decorator comes back, for the caller to apply.
+    let code = "def kernel_op(name, *, mutates_args=()):\n    return torch.library.custom_op(name, mutates_args=mutates_args)\n\n\n@kernel_op(\"acme::fill\", mutates_args=(\"out\",))\ndef fill(x: torch.Tensor, out: torch.Tensor) -> None:\n    out.copy_(x)\n";
+    assert_eq!(ops_of(code), ["acme::fill | out | out | "]);
+    let fixed = "def reg(name):\n    return torch.library.custom_op(f\"acme::{name}\", mutates_args=())\n\n\n@reg(\"fill\")\ndef fill(x: torch.Tensor, out: torch.Tensor) -> None:\n    out.copy_(x)\n";
+    assert_eq!(ops_of(fixed), ["acme::fill |  | out | "]);
+}

@@ -1,8 +1,9 @@
 //! The configuration: options as written in `opwright.toml` or `[tool.opwright]`, resolved into [`Settings`].
 
 use super::files::{globs, reason};
+use super::requirement::{self, Range};
 use super::root::slashes;
-use super::{Failure, Request, requirement};
+use super::{Failure, Request};
 use crate::knowledge::Knowledge;
 use crate::settings::{Level, Settings, Style, TorchVersion};
 use serde::Deserialize;
@@ -224,7 +225,9 @@ impl Configured {
         settings.levels = options.levels.iter().map(|(name, word)| (name.clone(), word.level())).collect();
         from.push(("levels", origin_of(!options.levels.is_empty(), file)));
         let (torch, origin) = self.torch(root)?;
-        settings.torch = torch.unwrap_or(settings.torch);
+        settings.newest_torch = torch.newest.unwrap_or(settings.newest_torch);
+        settings.torch = torch.oldest.unwrap_or(settings.torch.min(settings.newest_torch));
+        settings.newest_torch = settings.newest_torch.max(settings.torch);
         from.push(("torch", origin));
         settings.line_length = requirement::line_length(root).unwrap_or(settings.line_length);
         take(&mut settings.namespace, &options.namespace, "namespace", file, &mut from);
@@ -245,15 +248,16 @@ impl Configured {
         Ok((settings, from))
     }
 
-    fn torch(&self, root: &Path) -> Result<(Option<TorchVersion>, String), Failure> {
+    fn torch(&self, root: &Path) -> Result<(Range, String), Failure> {
         if let Some(text) = &self.options.torch {
             let file = self.display();
-            let version = version(text).ok_or_else(|| Failure(format!("{file}: torch: `{text}` is no version like `2.6`")))?;
-            return Ok((Some(version), file.to_string()));
+            let range = version(text).map(Range::from).or_else(|| requirement::range(text));
+            let range = range.ok_or_else(|| Failure(format!("{file}: torch: `{text}` is no version like `2.6` or `>=2.6,<2.14`")))?;
+            return Ok((range, file.to_string()));
         }
-        Ok(match requirement::torch_version(root) {
-            Some((version, file)) => (Some(version), format!("requirement in {file}")),
-            None => (None, "default".into()),
+        Ok(match requirement::torch_versions(root) {
+            Some((range, file)) => (range, format!("requirement in {file}")),
+            None => (Range::default(), "default".into()),
         })
     }
 }

@@ -30,7 +30,7 @@ pub fn named_paths(request: &Request, cwd: &Path) -> Result<Vec<PathBuf>, Failur
 }
 
 /// The root: the one that was asked for, else the nearest folder upward from the named paths that holds a configuration
-/// or a repository, else the folder that holds them all.
+/// or a repository, else the folder that holds their package, or them all.
 pub fn find(asked: Option<&Path>, named: &[PathBuf], cwd: &Path) -> Result<PathBuf, Failure> {
     if let Some(asked) = asked {
         let root = clean(&cwd.join(asked));
@@ -44,7 +44,13 @@ pub fn find(asked: Option<&Path>, named: &[PathBuf], cwd: &Path) -> Result<PathB
     }
     let common = common_folder(named);
     let marked = common.ancestors().find(|folder| is_marked(folder));
-    Ok(marked.unwrap_or(&common).to_path_buf())
+    Ok(marked.unwrap_or_else(|| outside_package(&common)).to_path_buf())
+}
+
+/// The folder that holds the package that a folder is part of; the folder itself where it is part of none.
+fn outside_package(folder: &Path) -> &Path {
+    let package = folder.ancestors().take_while(|f| f.join("__init__.py").is_file()).last();
+    package.and_then(Path::parent).unwrap_or(folder)
 }
 
 /// Whether a folder says that it is a project.
@@ -127,6 +133,20 @@ mod tests {
         assert_eq!(shown("/p", "/p/a", "a/b.py"), "b.py");
         assert_eq!(shown("/p", "/p/a/c", "a/b.py"), "../b.py");
         assert_eq!(shown("/p", "/q", "a/b.py"), "../p/a/b.py");
+    }
+
+    #[test]
+    fn without_a_mark_the_root_is_what_holds_the_package() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let inner = folder.path().join("pkg/sub");
+        std::fs::create_dir_all(&inner).expect("folders");
+        for init in ["pkg/__init__.py", "pkg/sub/__init__.py", "pkg/sub/a.py", "loose.py"] {
+            std::fs::write(folder.path().join(init), "").expect("a file");
+        }
+        let root = |path: &str| find(None, &[folder.path().join(path)], folder.path()).expect("found");
+        assert_eq!(root("pkg/sub/a.py"), folder.path());
+        assert_eq!(root("pkg"), folder.path());
+        assert_eq!(root("loose.py"), folder.path());
     }
 
     #[test]

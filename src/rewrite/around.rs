@@ -82,7 +82,12 @@ pub fn hidden_by(program: &Program, (at, value): (FunctionRef, ValueId)) -> Opti
         match statement.kind {
             StatementKind::Try => {
                 let tried = statement.blocks.first().is_some_and(|b| b.statements.contains(&inner));
-                let hides = |block: &&Block| catches(program.slice(place(block.header))) && !tells(program, at, body, &block.statements);
+                let is_import = |s: &StatementId| body.statements[s.index()].kind == StatementKind::Import;
+                let imports = statement.blocks.first().is_some_and(|b| b.statements.iter().any(is_import));
+                let hides = |block: &&Block| {
+                    let header = program.slice(place(block.header));
+                    catches(header) && !(imports && is_missing(header)) && !tells(program, at, body, &block.statements)
+                };
                 if let Some(block) = statement.blocks.iter().skip(1).find(hides).filter(|_| tried) {
                     return Some(place(block.header));
                 }
@@ -109,6 +114,13 @@ fn catches(header: &str) -> bool {
     let types = rest.trim_start_matches('*').trim_end().trim_end_matches(':');
     let types = types.split(" as ").next().unwrap_or_default().trim();
     types.is_empty() || FAILURES.iter().any(|failure| has_word(types, failure))
+}
+
+/// `except (ImportError, AttributeError)`: a module, or a name in it, is not there.
+fn is_missing(header: &str) -> bool {
+    let imports = ["ImportError", "ModuleNotFoundError"];
+    let other = |failure: &&str| **failure != *"AttributeError" && has_word(header, failure);
+    imports.iter().any(|error| has_word(header, error)) && !FAILURES.iter().any(|f| other(&f))
 }
 
 fn has_word(text: &str, word: &str) -> bool {

@@ -262,7 +262,7 @@ const TENSOR: Type = Type {
     optional: false,
 };
 
-fn default_is_none(scope: &Scope, param: &Param) -> bool {
+pub(super) fn default_is_none(scope: &Scope, param: &Param) -> bool {
     let parent = &scope.facts().function(scope.function().parent).body;
     param.default.is_some_and(|v| matches!(parent.op(v), Op::Const(Const::None)))
 }
@@ -307,6 +307,13 @@ fn edit(slot: &Slot) -> Option<Edit> {
     let end = if param.annotation.is_none() { default.start } else { old_end };
     let assign = if param.annotation.is_none() { " = " } else { "" };
     Some(Edit::replace(Span::new(start, end), format!("{new}{assign}")))
+}
+
+/// An annotation for a parameter that has none.
+pub(super) fn annotated(param: &Param, text: &str) -> Edit {
+    let assign = if param.default_span.is_some() { " = " } else { "" };
+    let end = param.default_span.map_or(param.name_span.end, |d| d.start);
+    Edit::replace(Span::new(param.name_span.end, end), format!(": {text}{assign}"))
 }
 
 /// Writes the list of parameters anew.

@@ -4,6 +4,7 @@
 //! a private function that is registered as an op, and the public function calls the op (DESIGN §7).
 
 mod allocation;
+mod annotate;
 mod around;
 mod declare;
 mod evidence;
@@ -35,6 +36,7 @@ mod types;
 mod unreturn;
 mod writer;
 
+pub use annotate::annotate;
 pub use declare::declare;
 pub use loading::runs_at_import;
 pub use runtime_import::{Imported, import_at_runtime};
@@ -68,6 +70,8 @@ pub struct Options {
     pub namespace: String,
     /// Oldest torch that the project supports.
     pub torch: (u32, u32),
+    /// Newest torch that the project runs on.
+    pub newest_torch: (u32, u32),
     /// Length of lines in new code; 0: that of formatters by default.
     pub width: usize,
 }

@@ -1,10 +1,11 @@
 //! An op exists, but a hot call goes to its implementation and past the dispatcher.
 
-use super::registrations::{implementation, title};
+use super::registrations::{implementation, of_torch, title};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Label, Level};
 use crate::program::{Bypass, Op, Program};
 use crate::rewrite;
+use std::collections::BTreeSet;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -18,13 +19,17 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context) {
     let program = cx.program;
+    // An op that is registered at several places is bypassed once.
+    let mut told = BTreeSet::new();
     for op in program.ops.iter().filter(|op| op.plain && !op.disabled) {
         let Some(func) = implementation(program, op).filter(|f| !f.launches.is_empty() || !f.mutates.is_empty()) else {
             continue;
         };
         let bypasses = func.bypasses.iter();
         for bypass in bypasses.filter(|b| !is_choice(program, op, b) && is_there(program, op, b)) {
-            cx.findings.push(finding(cx, op, bypass));
+            if told.insert(bypass.caller.place) {
+                cx.findings.push(finding(cx, op, bypass));
+            }
         }
     }
 }
@@ -57,9 +62,7 @@ fn finding(cx: &Context, op: &Op, bypass: &Bypass) -> Finding {
         level: RULE.level,
         certainty: Certainty::Certain,
         message: format!("`{by}` calls `{function}` itself and not the op `{}`", title(program, op)),
-        help: op
-            .name_known
-            .then(|| format!("call `torch.ops.{}`", op.name.replacen("::", ".", 1))),
+        help: op.name_known.then(|| help(op)),
         place: bypass.caller.place,
         primary: "goes past the dispatcher".to_string(),
         labels: vec![Label {
@@ -67,7 +70,20 @@ fn finding(cx: &Context, op: &Op, bypass: &Bypass) -> Finding {
             message: format!("`{function}` is registered here"),
         }],
         notes: Vec::new(),
-        fix: rewrite::call_op(program, cx.knowledge, op, bypass),
+        fix: if of_torch(op) {
+            None
+        } else {
+            rewrite::call_op(program, cx.knowledge, op, bypass)
+        },
         heat: 1,
+    }
+}
+
+fn help(op: &Op) -> String {
+    let name = op.name.replacen("::", ".", 1);
+    if of_torch(op) {
+        format!("register it as an op of its own too and call that: `torch.ops.{name}` runs it only where it was put in torch's place")
+    } else {
+        format!("call `torch.ops.{name}`")
     }
 }

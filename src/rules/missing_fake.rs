@@ -1,6 +1,6 @@
 //! An op needs a fake implementation to be traced, and has none.
 
-use super::registrations::{implementation, level};
+use super::registrations::{implementation, level, of_torch};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Label, Level};
 use crate::program::{Declared, Fake, Func, Op, Program, ReturnShape};
@@ -23,7 +23,7 @@ fn check(cx: &mut Context) {
     for op in program
         .ops
         .iter()
-        .filter(|op| !op.disabled && op.fake == Fake::Missing && op.name_known)
+        .filter(|op| !op.disabled && op.fake == Fake::Missing && op.name_known && !of_torch(op))
     {
         let Some(func) = implementation(program, op) else { continue };
         let Some(why) = need(program, op, func) else { continue };

@@ -16,6 +16,11 @@ pub(super) fn title<'a>(program: &'a Program, op: &'a Op) -> &'a str {
     }
 }
 
+/// One of torch's own ops: what is registered stands in for it on some devices or in some modes.
+pub(super) fn of_torch(op: &Op) -> bool {
+    op.name.starts_with("aten::")
+}
+
 /// A note where the op lies in cold code.
 pub(super) fn level(program: &Program, op: &Op, level: Level) -> Level {
     let cold = program.file(op.place.file).cold || implementation(program, op).is_some_and(|f| f.cold);

@@ -1,9 +1,12 @@
 //! An op returns an input, a view of one, or the same memory twice.
 
 use super::ops::{Seen, listed, seen};
+use super::registrations::of_torch;
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
-use crate::program::{Func, ReturnPath, ReturnShape, Returned};
+use crate::knowledge::Knowledge;
+use crate::knowledge::torch::{Effect, Shares};
+use crate::program::{Func, Op, ReturnPath, ReturnShape, Returned};
 use crate::rewrite;
 use crate::source::Place;
 use std::collections::BTreeSet;
@@ -27,11 +30,12 @@ fn check(cx: &mut Context) {
         if composite || op.returns_argument || schema_says_it(&seen) {
             continue;
         }
+        let granted = Granted::of(cx.knowledge, op);
         // A body that stands in several registrations is at fault once.
         let found = seen
             .funcs
             .iter()
-            .find_map(|func| of_body(&seen, func))
+            .find_map(|func| of_body(&seen, func, &granted))
             .filter(|finding| told.insert(finding.place));
         cx.findings.extend(found);
     }
@@ -53,8 +57,43 @@ struct Break<'a> {
     sometimes: bool,
 }
 
-fn of_body(seen: &Seen, func: &Func) -> Option<Finding> {
-    let breaks: Vec<Break> = func.returns.iter().filter(|path| !path.or_clone).filter_map(broken).collect();
+/// For an implementation of one of torch's own ops, the arguments that torch's schema lets it return.
+struct Granted<'a> {
+    effect: Option<&'a Effect>,
+    /// The op is torch's: an `out` is what its `.out` overload returns, and its other overloads do not get one.
+    of_torch: bool,
+}
+
+impl<'a> Granted<'a> {
+    fn of(knowledge: &'a Knowledge, op: &Op) -> Self {
+        let path = op.name.replacen("::", ".", 1);
+        Self {
+            effect: knowledge.torch.function(&format!("torch.ops.{path}")).filter(|_| op.name_known),
+            of_torch: of_torch(op),
+        }
+    }
+
+    fn has(&self, name: &str, param: u16) -> bool {
+        let shared = |effect: &&Effect| {
+            let results = effect.results.iter().chain(&effect.flagged);
+            let mut params = results.flat_map(|shares| match shares {
+                Shares::View(params) | Shares::Views(params) | Shares::Maybe(params) => params.as_slice(),
+                Shares::Fresh | Shares::FreshList | Shares::Scalar => &[],
+            });
+            params.any(|&p| match &*effect.params[usize::from(p)] {
+                // The schema's word for it; people name it as they like.
+                "input" | "self" => param == 0,
+                known => known == name,
+            })
+        };
+        self.of_torch && name == "out" || self.effect.as_ref().is_some_and(shared)
+    }
+}
+
+fn of_body(seen: &Seen, func: &Func, granted: &Granted) -> Option<Finding> {
+    let is_granted = |p: u16| granted.has(seen.program.param_name(func.function, p), p);
+    let paths = func.returns.iter().filter(|path| !path.or_clone);
+    let breaks: Vec<Break> = paths.filter_map(|path| broken(path, &is_granted)).collect();
     let first = breaks.iter().min_by_key(|b| (!b.certain, b.sometimes))?;
     let mut params: Vec<u16> = breaks.iter().flat_map(|b| b.params.iter().copied()).collect();
     params.sort_unstable();
@@ -149,7 +188,7 @@ fn why(seen: &Seen) -> &'static str {
     }
 }
 
-fn broken(path: &ReturnPath) -> Option<Break<'_>> {
+fn broken<'a>(path: &'a ReturnPath, is_granted: &dyn Fn(u16) -> bool) -> Option<Break<'a>> {
     let items: Vec<&Returned> = match &path.shape {
         ReturnShape::One(one) => vec![one],
         ReturnShape::Tuple(items) => items.iter().collect(),
@@ -163,7 +202,11 @@ fn broken(path: &ReturnPath) -> Option<Break<'_>> {
     };
     for item in items {
         if let Returned::Alias { params, or_fresh, maybe } = item {
-            found.params.extend(params.iter().copied());
+            let params: Vec<u16> = params.iter().copied().filter(|&p| !is_granted(p)).collect();
+            if params.is_empty() {
+                continue;
+            }
+            found.params.extend(params);
             found.certain |= !maybe;
             found.sometimes &= *or_fresh || *maybe;
         }

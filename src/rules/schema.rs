@@ -3,7 +3,9 @@
 use super::ops::{Seen, listed, seen};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label};
+use crate::knowledge::Knowledge;
 use crate::program::{Func, Refusal, RefusalKind};
+use crate::rewrite;
 use crate::source::Place;
 
 /// What one rule says of its kind of refusals.
@@ -13,8 +15,11 @@ pub(super) struct Wording {
     /// What to do.
     pub(super) help: fn(&[&Refusal]) -> String,
     /// The cure.
-    pub(super) fix: fn(&Seen, &[&Refusal]) -> Option<Fix>,
+    pub(super) fix: fn(Tools, &Seen, &[&Refusal]) -> Option<Fix>,
 }
+
+/// What a cure may be made with.
+pub(super) type Tools<'a> = (&'a Knowledge, &'a rewrite::Options);
 
 /// Reports the refusals of some kinds, one finding for each function that an op is made of.
 pub(super) fn report(cx: &mut Context, rule: &'static Rule, kinds: &[RefusalKind], wording: &Wording) {
@@ -25,7 +30,9 @@ pub(super) fn report(cx: &mut Context, rule: &'static Rule, kinds: &[RefusalKind
         let ours: Vec<&Refusal> = refusals.iter().filter(|r| r.certain && kinds.contains(&r.kind)).collect();
         if !ours.is_empty() && !told.contains(&func.function) {
             told.push(func.function);
-            cx.findings.push(finding(rule, seen, &ours, wording));
+            let mut found = finding(rule, seen, &ours, wording);
+            found.fix = (wording.fix)((cx.knowledge, cx.rewrite), seen, &ours);
+            cx.findings.push(found);
         }
     }
 }
@@ -74,7 +81,7 @@ fn finding(rule: &'static Rule, seen: &Seen, refusals: &[&Refusal], wording: &Wo
         primary: refusals[0].reason.clone(),
         labels,
         notes: seen.remarks(),
-        fix: (wording.fix)(seen, refusals),
+        fix: None,
         heat: 0,
     }
 }
@@ -105,6 +112,6 @@ pub(super) fn parameters(names: &[&str]) -> String {
 }
 
 /// No cure.
-pub(super) fn no_fix(_: &Seen, _: &[&Refusal]) -> Option<Fix> {
+pub(super) fn no_fix(_: Tools, _: &Seen, _: &[&Refusal]) -> Option<Fix> {
     None
 }

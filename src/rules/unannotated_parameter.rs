@@ -1,9 +1,11 @@
 //! A function that becomes an op has a parameter without an annotation.
 
-use super::schema::{Wording, no_fix, parameters, report};
+use super::ops::Seen;
+use super::schema::{Tools, Wording, parameters, report};
 use super::{Context, Rule};
-use crate::finding::Level;
-use crate::program::RefusalKind;
+use crate::finding::{Fix, Level};
+use crate::program::{Refusal, RefusalKind};
+use crate::rewrite;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -21,7 +23,13 @@ fn check(cx: &mut Context) {
         help: |_| {
             "annotate every parameter with a type that a schema has (`torch.Tensor`, `int`, `float`, `bool`, `str`, `List[…]`, `Optional[…]`)\nthe registration reads them when the module is imported, and raises".to_string()
         },
-        fix: no_fix,
+        fix,
     };
     report(cx, &RULE, &[RefusalKind::Unannotated], &wording);
+}
+
+/// Writes the types that the function's use of its parameters proves.
+fn fix((knowledge, options): Tools, seen: &Seen, refusals: &[&Refusal]) -> Option<Fix> {
+    let params: Vec<u16> = refusals.iter().filter_map(|r| r.param).collect();
+    rewrite::annotate(seen.program, knowledge, options, seen.func().function, &params)
 }

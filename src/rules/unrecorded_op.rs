@@ -20,7 +20,7 @@ pub(super) static RULE: Rule = Rule {
 const SINCE: (u32, u32) = (2, 14);
 
 fn check(cx: &mut Context) {
-    if cx.rewrite.torch < SINCE {
+    if cx.rewrite.newest_torch < SINCE {
         return;
     }
     let program = cx.program;

@@ -47,7 +47,7 @@ pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewri
         },
         certainty: if known { Certainty::Certain } else { Certainty::Likely },
         message,
-        help: help(&assessment),
+        help: help(program, func, &assessment),
         place: program.name_place(func.function),
         primary: writes(program, func),
         labels: labels(program, func),
@@ -134,16 +134,19 @@ pub(super) fn steps(steps: &[Step]) -> Vec<Label> {
     steps[..1].iter().chain(&steps[steps.len() - 3..]).map(label).collect()
 }
 
-fn help(assessment: &Assessment) -> Option<String> {
+fn help(program: &Program, func: &Func, assessment: &Assessment) -> Option<String> {
     if assessment.op.is_empty() {
         return None;
     }
-    let mutates = match assessment.mutates.as_slice() {
-        [] => "which mutates nothing".to_string(),
-        names => format!(
-            "which mutates {}",
-            names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-        ),
+    let is_known = |name: &String| func.mutates.iter().any(|w| program.param_name(func.function, w.param) == *name);
+    let is_open = |name: &&String| !is_known(name) && func.unresolved.iter().any(|(p, _)| program.param_name(func.function, *p) == **name);
+    let (open, known): (Vec<&String>, Vec<&String>) = assessment.mutates.iter().partition(is_open);
+    let names = |names: &[&String]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    let mutates = match (known.as_slice(), open.as_slice()) {
+        ([], []) => "which mutates nothing".to_string(),
+        (known, []) => format!("which mutates {}", names(known)),
+        ([], open) => format!("which is taken to mutate {}", names(open)),
+        (known, open) => format!("which mutates {} and is taken to mutate {}", names(known), names(open)),
     };
     let how = match assessment.safety {
         Safety::Safe => ": `--fix` does it",

@@ -1,7 +1,7 @@
 //! A parameter of an op is annotated with what has no form in a schema, or is of a kind that a schema does not know.
 
 use super::ops::{Seen, listed};
-use super::schema::{Wording, parameters, report};
+use super::schema::{Tools, Wording, parameters, report};
 use super::{Context, Rule};
 use crate::finding::{Fix, Level, Safety};
 use crate::program::{Refusal, RefusalKind};
@@ -43,7 +43,7 @@ fn help(refusals: &[&Refusal]) -> String {
 }
 
 /// Imports at run time what only type checkers see, where nothing else stands in the way.
-fn fix(seen: &Seen, refusals: &[&Refusal]) -> Option<Fix> {
+fn fix(_: Tools, seen: &Seen, refusals: &[&Refusal]) -> Option<Fix> {
     let missing: Option<Vec<&str>> = refusals.iter().map(|r| missing_name(&r.reason)).collect();
     let mut missing = missing?;
     missing.sort_unstable();

@@ -1,6 +1,8 @@
 //! Reading from a value: attributes, indices, elements, parts.
 
+use super::super::resolve::Entity;
 use super::super::types::Kind;
+use super::arguments::{Arguments, Passed};
 use super::body::Run;
 use super::{Abs, Alias, Key, Root};
 use crate::facts::{Const, Name, Op, ParamKind, ValueId};
@@ -8,19 +10,41 @@ use crate::knowledge::torch::Attribute;
 use std::sync::Arc;
 
 impl Run<'_, '_> {
-    pub(super) fn attribute(&mut self, object: ValueId, name: Name) -> Abs {
+    pub(super) fn attribute(&mut self, v: ValueId, object: ValueId, name: Name) -> Abs {
         let abs = self.abs(object).clone();
         let name: Arc<str> = self.text(name).into();
         if abs.aliases.is_empty() {
             return Abs::default();
         }
+        let key = Key::Name(name.clone());
+        let held = self.held(&abs);
+        let is_field = !held.is_empty() && self.has_field(&abs, &key);
+        if !held.is_empty()
+            && !is_field
+            && let Some(property) = self.property(v, object, &name)
+        {
+            return property;
+        }
         let of_tensor = self.host.knowledge.torch.attribute(&name);
+        let of_call = matches!(self.body.op(object), Op::Call(_));
         let mut all = Abs::default();
         for alias in &abs.aliases {
             let with = |root: Root| Alias { root, ..alias.clone() };
             let path = self.path_of(&alias.root);
             let object = matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Object(_) | Kind::Foreign));
-            if let Some(inside) = self.load(&alias.root, &Key::Name(name.clone())) {
+            let tensor = matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensor | Kind::Tensors));
+            let inside = held.contains(&alias.root) && (is_field || alias.root.is_argument());
+            if inside || of_tensor.is_none() && of_call && tensor {
+                // Not an attribute of what lies in the object: what the object's own attribute shares is not in view.
+                if !is_field && of_tensor != Some(Attribute::Scalar) {
+                    all.add(Alias {
+                        known: false,
+                        ..alias.clone()
+                    });
+                }
+                continue;
+            }
+            if let Some(inside) = self.load(&alias.root, &key) {
                 all.add_all(&inside.when(&alias.when));
                 if matches!(alias.root, Root::Fresh(..)) {
                     continue;
@@ -31,11 +55,28 @@ impl Run<'_, '_> {
                 Some(Attribute::View) if !object => all.add(alias.clone()),
                 _ => match path {
                     Some(path) => all.add(with(Root::below(&path, &format!(".{name}")))),
+                    // What it shares of what lies in the object is said above.
+                    None if !held.is_empty() && self.heap_keys.contains_key(&alias.root) => all.add(with(Root::Fresh(v, 0))),
                     None => all.add(alias.clone()),
                 },
             }
         }
         all
+    }
+
+    /// `plan.rows`, where the class of `plan` computes it.
+    fn property(&mut self, v: ValueId, object: ValueId, name: &str) -> Option<Abs> {
+        let classes = self.host.resolver.entities(self.f, object);
+        let class = classes
+            .into_iter()
+            .find_map(|e| if let Entity::Instance(class) = e { Some(class) } else { None })?;
+        let getter = self.host.resolver.property(class, name)?;
+        let receiver = Passed {
+            abs: self.abs(object).clone(),
+            value: Some(object),
+            span: self.body.value(object).span,
+        };
+        Some(self.call_function(v, None, getter, Some(receiver), &Arguments::default()))
     }
 
     /// The dotted path by which memory outside the function is reached.

@@ -75,6 +75,16 @@ impl Run<'_, '_> {
                 None => one,
             });
         }
+        for handed in &summary.handed {
+            let (made, _) = self.translate(v, f, bound, &handed.root);
+            let value = self.translate_abs(v, f, bound, &handed.abs);
+            for alias in made.aliases {
+                if let Root::Fresh(site, n) = alias.root {
+                    self.containers.insert((site, n));
+                }
+                self.store(alias.root, handed.key.clone(), value.clone());
+            }
+        }
         result.unwrap_or_default()
     }
 
@@ -175,12 +185,21 @@ impl Run<'_, '_> {
         };
         let Some(passed) = &bound.params[i] else { return Abs::default() };
         let mut all = Abs::default();
+        let attribute = rest.strip_prefix('.').map(|r| r.split(['.', '[']).next().unwrap_or(r));
+        let key = attribute.filter(|_| star.is_empty()).map(|name| Key::Name(name.into()));
+        let held = self.held(&passed.abs);
+        let is_field = !held.is_empty() && key.as_ref().is_some_and(|key| self.has_field(&passed.abs, key));
         for alias in &passed.abs.aliases {
-            let attribute = rest.strip_prefix('.').map(|r| r.split(['.', '[']).next().unwrap_or(r));
-            if star.is_empty()
-                && let Some(attribute) = attribute
-                && let Some(inside) = self.load(&alias.root, &Key::Name(attribute.into()))
-            {
+            if held.contains(&alias.root) && (is_field || alias.root.is_argument()) {
+                if !is_field {
+                    all.add(Alias {
+                        known: false,
+                        ..alias.clone()
+                    });
+                }
+                continue;
+            }
+            if let Some(inside) = key.as_ref().and_then(|key| self.load(&alias.root, key)) {
                 all.add_all(&inside);
             }
             if let Some(own) = self.path_of(&alias.root) {

@@ -83,10 +83,14 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
             break;
         }
     }
-    let returns = run.returns();
-    run.launch_by_decorator(&returns);
+    let mut returns = run.returns();
+    if run.launch_by_decorator(&returns) {
+        // What it returns is the decorator's to launch, not its caller's to have.
+        returns.iter_mut().for_each(|r| r.abs = std::mem::take(&mut r.abs).unknown());
+    }
     run.keep_memory();
     Summary {
+        handed: run.handed(&returns),
         effects: run.effects,
         returns,
         launches: run.launches,
@@ -181,7 +185,7 @@ impl Run<'_, '_> {
             Op::Const(Const::None) => Abs::none(),
             Op::Const(_) | Op::Undefined | Op::Format(_) | Op::Slice(..) | Op::Function(_) | Op::Class(_) | Op::Exception => Abs::default(),
             Op::Import(_) => self.imported(v),
-            Op::Attr(object, name) => self.attribute(object, name),
+            Op::Attr(object, name) => self.attribute(v, object, name),
             Op::Index(object, index) => self.index(v, object, index),
             Op::Tuple(items) => self.display(v, body.items(items), false),
             Op::List(items) | Op::Set(items) => self.display(v, body.items(items), true),

@@ -182,8 +182,9 @@ impl Run<'_, '_> {
         }
     }
 
-    /// A function under a launcher decorator launches what it returns.
-    pub(super) fn launch_by_decorator(&mut self, returns: &[Return]) {
+    /// A function under a launcher decorator launches what it returns. True where all that it returns describes a launch.
+    pub(super) fn launch_by_decorator(&mut self, returns: &[Return]) -> bool {
+        let mut described_all = false;
         for (launcher, kernels, span) in self.launcher_decorators() {
             let described = |r: &&Return| r.value.is_some_and(|v| matches!(self.body.op(v), Op::Tuple(_)));
             if launcher.passes != Passes::GridAndDict || returns.iter().filter(described).count() == 0 {
@@ -196,6 +197,7 @@ impl Run<'_, '_> {
                 }
                 continue;
             }
+            described_all = returns.iter().all(|r| described(&r));
             for returned in returns {
                 let Some(value) = returned.value else { continue };
                 let Op::Tuple(items) = self.body.op(value) else { continue };
@@ -230,6 +232,7 @@ impl Run<'_, '_> {
         }
         self.launches.sort();
         self.launches.dedup();
+        described_all
     }
 
     /// Every parameter that may hold a tensor, by its own name.

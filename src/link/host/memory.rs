@@ -2,9 +2,12 @@
 
 use super::super::conditions::Condition;
 use super::body::Run;
-use super::{Abs, Alias, Key, Root};
+use super::{Abs, Alias, Handed, Key, Return, Root};
 use crate::facts::{Const, Op, ValueId};
 use std::sync::Arc;
+
+/// Beyond this many entries of what a function hands back, a caller does not know which part is which.
+const MOST_HANDED: usize = 64;
 
 impl Run<'_, '_> {
     pub(super) fn store(&mut self, root: Root, key: Key, value: Abs) {
@@ -162,5 +165,63 @@ impl Run<'_, '_> {
         } else {
             containers
         }
+    }
+
+    /// The insides of the containers and objects that a body made and hands back; of an `__init__`, those of `self`.
+    pub(super) fn handed(&self, returns: &[Return]) -> Vec<Handed> {
+        if self.heap.is_empty() {
+            return Vec::new();
+        }
+        let is_init = self.text(self.function.name) == "__init__";
+        let own = Abs::of(Root::Param(0));
+        let mut roots: Vec<&Root> = Vec::new();
+        let mut queue: Vec<&Abs> = returns.iter().map(|r| &r.abs).collect();
+        queue.extend(is_init.then_some(&own));
+        let mut found = Vec::new();
+        while let Some(abs) = queue.pop() {
+            queue.extend(abs.parts.iter().flat_map(|parts| parts.iter()));
+            for alias in &abs.aliases {
+                let inner = matches!(alias.root, Root::Fresh(..)) || is_init && alias.root == Root::Param(0);
+                let Some(keys) = self.heap_keys.get(&alias.root).filter(|_| inner) else {
+                    continue;
+                };
+                if roots.contains(&&alias.root) {
+                    continue;
+                }
+                roots.push(&alias.root);
+                for key in keys {
+                    let Some(inside) = self.heap.get(&(alias.root.clone(), key.clone())) else {
+                        continue;
+                    };
+                    queue.push(inside);
+                    found.push((&alias.root, key, inside));
+                }
+                if found.len() > MOST_HANDED {
+                    return Vec::new();
+                }
+            }
+        }
+        found.sort_by_key(|(root, key, _)| (*root, *key));
+        let own = |(root, key, abs): (&Root, &Key, &Abs)| Handed {
+            root: root.clone(),
+            key: key.clone(),
+            abs: abs.clone(),
+        };
+        found.into_iter().map(own).collect()
+    }
+
+    /// Memory that a value shares only because a container or object among what it may be holds it.
+    pub(super) fn held(&self, abs: &Abs) -> Vec<Root> {
+        let objects = abs.aliases.iter().map(|a| &a.root);
+        let objects = objects.filter(|root| matches!(root, Root::Fresh(..)) && self.heap_keys.contains_key(root));
+        let inside = objects.filter_map(|root| self.load(root, &Key::Any));
+        let all = inside.flat_map(|inside| self.reach(&inside).aliases);
+        all.map(|alias| alias.root).collect()
+    }
+
+    /// Whether an object that the body knows of was given this attribute.
+    pub(super) fn has_field(&self, abs: &Abs, key: &Key) -> bool {
+        let has = |a: &Alias| matches!(a.root, Root::Fresh(..)) && self.load(&a.root, key).is_some();
+        abs.aliases.iter().any(has)
     }
 }

@@ -62,6 +62,17 @@ pub(crate) struct Return {
     pub(crate) when: Condition,
 }
 
+/// What lies at a key of a container or object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Handed {
+    /// The container.
+    pub(crate) root: Root,
+    /// The key.
+    pub(crate) key: Key,
+    /// What lies there.
+    pub(crate) abs: Abs,
+}
+
 /// A launch as the analysis saw it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Launched {
@@ -84,6 +95,8 @@ pub(crate) struct Summary {
     pub(crate) effects: Vec<Effect>,
     /// How it ends.
     pub(crate) returns: Vec<Return>,
+    /// What lies in the containers and objects of its own that it hands back.
+    pub(crate) handed: Vec<Handed>,
     /// Launches in its body, in order, those in callees that it hands a kernel to included.
     pub(crate) launches: Vec<Launched>,
     /// It calls or launches a parameter: a caller that knows the argument sees more.

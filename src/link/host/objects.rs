@@ -6,6 +6,7 @@ use super::body::Run;
 use super::calls::is_tensorless;
 use super::{Abs, Key, Root};
 use crate::facts::{ArgKind, Call, CallId, Op, ValueId};
+use std::sync::Arc;
 
 impl Run<'_, '_> {
     /// An instance is made: it holds what the constructor gets.
@@ -21,47 +22,58 @@ impl Run<'_, '_> {
                 Entity::Bound(f) | Entity::Function(f) => Some(f),
                 _ => None,
             });
-        if let Some(init) = init.filter(|_| !is_tensorless(args)) {
+        let everything = Abs {
+            parts: None,
+            ..self.everything(args)
+        };
+        if init.is_none() {
+            self.fill(&root, class, args);
+        }
+        if !is_tensorless(args) {
+            self.store(root, Key::somewhere(), everything.clone());
             let own = Passed {
                 abs: all.clone(),
                 value: None,
                 span: self.body.value(v).span,
             };
-            self.call_function(v, None, init, Some(own), args);
+            if let Some(init) = init {
+                self.call_function(v, None, init, Some(own), args);
+            }
         }
+        all.add_all(&everything);
+        all
+    }
+
+    /// The fields of an instance whose class has no `__init__` in view: a dataclass, a named tuple.
+    fn fill(&mut self, root: &Root, class: ClassRef, args: &Arguments) {
         let fields = self.fields(class);
-        for (i, passed) in args.positional.iter().enumerate() {
-            let key = fields.get(i).map_or(Key::Any, |name| Key::Name(name.as_str().into()));
-            self.store(root.clone(), key, passed.abs.clone());
+        for (passed, name) in args.positional.iter().zip(fields) {
+            self.store(root.clone(), Key::Name(name), passed.abs.clone());
         }
         for (name, passed) in &args.keyword {
             self.store(root.clone(), Key::Name(name.clone()), passed.abs.clone());
         }
-        for (_, open) in &args.open_stars {
-            self.store(root.clone(), Key::Any, open.abs.clone());
-        }
-        all.add_all(&Abs {
-            parts: None,
-            ..self.everything(args)
-        });
-        all
     }
 
-    /// Names of a class's annotated fields, in order (dataclasses, named tuples).
-    pub(super) fn fields(&self, class: ClassRef) -> Vec<String> {
-        let facts = self.host.resolver.facts(class.file);
-        let body = facts.function(facts.classes[class.class.index()].body);
-        let mut fields: Vec<(u32, String)> = Vec::new();
-        for statement in &body.body.statements {
-            if statement.kind == crate::facts::StatementKind::Assign
-                && statement.parent.is_none()
-                && let Some(name) = statement.defines.first()
-            {
-                fields.push((statement.span.start, facts.name(*name).to_owned()));
+    /// Names of a class's annotated fields, in order, those of its bases first.
+    fn fields(&self, class: ClassRef) -> Vec<Arc<str>> {
+        let mut all: Vec<Arc<str>> = Vec::new();
+        for class in self.host.resolver.lineage(class).into_iter().rev() {
+            let facts = self.host.resolver.facts(class.file);
+            let body = facts.function(facts.classes[class.class.index()].body);
+            let annotated = body.assigned.iter().filter_map(|(name, values)| {
+                let first = *values.first()?;
+                matches!(body.body.op(first), Op::Annotated(..)).then_some((first, *name))
+            });
+            let mut own: Vec<_> = annotated.collect();
+            own.sort_unstable();
+            for name in own.into_iter().map(|(_, name)| facts.name(name)) {
+                if !all.iter().any(|known| **known == *name) {
+                    all.push(name.into());
+                }
             }
         }
-        fields.sort();
-        fields.into_iter().map(|(_, name)| name).collect()
+        all
     }
 
     /// `obj(…)` for an instance of a class of the project.

@@ -154,6 +154,7 @@ impl Run<'_, '_> {
     pub(super) fn call_torch(&mut self, v: ValueId, effect: &TorchEffect, name: &str, args: &Arguments, receiver: Option<&Passed>) -> Abs {
         let bound = bind_torch(effect, args, receiver);
         let last = name.rsplit('.').next().unwrap_or(name).to_owned();
+        let several = effect.variadic && is_several(args, effect.keyword_only);
         let flag = match effect.flag {
             Some(flag) => bound[flag as usize].as_ref().map_or(Condition::False, |passed| self.is_set(passed)),
             None => Condition::False,
@@ -190,7 +191,7 @@ impl Run<'_, '_> {
         }
         let results = |run: &mut Self, shares: &[Shares]| -> Vec<Abs> {
             let each = shares.iter().enumerate();
-            each.map(|(i, shares)| run.shared(v, i as u16, shares, &bound)).collect()
+            each.map(|(i, shares)| run.shared(v, i as u16, shares, &bound, several)).collect()
         };
         let mut parts = match flag.value() {
             Some(true) => results(self, &effect.flagged),
@@ -266,7 +267,7 @@ impl Run<'_, '_> {
         }
     }
 
-    pub(super) fn shared(&mut self, v: ValueId, n: u16, shares: &Shares, bound: &[Option<Passed>]) -> Abs {
+    pub(super) fn shared(&mut self, v: ValueId, n: u16, shares: &Shares, bound: &[Option<Passed>], several: bool) -> Abs {
         let of = |params: &[u16]| {
             let mut all = Abs::default();
             for &p in params {
@@ -290,11 +291,23 @@ impl Run<'_, '_> {
                 let all = self.reach(&of(params));
                 if all.aliases.is_empty() { fresh } else { all }
             }
+            // `einsum("ij,jk->ik", a, b)`: one operand may come back, of several something new is made.
+            Shares::Maybe(_) if several => fresh,
             Shares::Maybe(params) => {
                 let all = self.reach(&of(params));
                 if all.aliases.is_empty() { fresh } else { all.maybe(self.place(v)) }
             }
         }
+    }
+}
+
+/// Whether a function whose last positional parameter takes all further arguments surely gets more than one for it.
+fn is_several(args: &Arguments, positional: u16) -> bool {
+    let before = usize::from(positional).saturating_sub(1);
+    match args.positional.get(before..) {
+        Some([one]) => one.abs.parts.as_ref().is_some_and(|parts| parts.len() > 1),
+        Some(given) => given.len() > 1,
+        None => false,
     }
 }
 

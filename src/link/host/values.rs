@@ -1,6 +1,6 @@
 //! The host side's abstract values: whose memory a value may share.
 
-use super::super::conditions::Condition;
+use super::super::conditions::{Condition, contradicts};
 use crate::facts::{Name, ValueId};
 use crate::source::Place;
 use std::sync::Arc;
@@ -29,6 +29,13 @@ pub(crate) enum Key {
     Name(Arc<str>),
     /// Any.
     Any,
+}
+
+impl Key {
+    /// Where what an object was made with may lie, if it keeps it: under no name that is known.
+    pub(crate) fn somewhere() -> Self {
+        Self::Name("".into())
+    }
 }
 
 /// Conditions of aliases and effects with more parts than this are given up.
@@ -196,9 +203,16 @@ impl Abs {
         if *condition == Condition::True {
             return self;
         }
-        for alias in self.aliases.iter_mut().filter(|a| a.root.is_argument()) {
-            alias.when = alias.when.clone().and(condition.clone()).at_most(MOST_PARTS);
-        }
+        self.aliases.retain_mut(|alias| {
+            if !alias.root.is_argument() {
+                return true;
+            }
+            let before = std::mem::replace(&mut alias.when, Condition::True);
+            let narrowed = before != Condition::True;
+            alias.when = before.and(condition.clone()).at_most(MOST_PARTS);
+            // Terms of this body are lost in its callers: what they exclude is excluded here.
+            !(narrowed && contradicts(&[&alias.when]))
+        });
         self.parts = self
             .parts
             .map(|parts| Arc::new(parts.iter().map(|p| p.clone().when(condition)).collect()));

@@ -34,6 +34,8 @@ pub(super) struct Found {
     pub(super) inferred: bool,
     /// A decorator without a call.
     pub(super) bare: bool,
+    /// The decorator is handed to the caller of the function around, for its caller to apply.
+    pub(super) handed_on: bool,
 }
 
 /// A registering call as it is written.
@@ -91,6 +93,11 @@ pub(super) fn read(resolver: &Resolver<'_>, registrar: &Registrar, site: Site<'_
     }
     if given.is_some() || registrar.row.form == Form::Call {
         return vec![read_with(resolver, registrar, site, given, place, false)];
+    }
+    if registrar.row.form != Form::Call && body.iter().any(|(_, v)| v.op == Code::Return(value)) {
+        let mut found = read_with(resolver, registrar, site, None, place, false);
+        found.handed_on = true;
+        return vec![found];
     }
     let applied = applications(body, value).into_iter().map(|(applied, function)| {
         let span = function.and_then(|function| decorator_span(facts, function, value));
@@ -166,6 +173,7 @@ fn read_with(
         schema_value: arg(&row.schema),
         inferred: row.role == Role::Op && !row.own_schema && !row.native && arg(&row.schema).is_none(),
         bare,
+        handed_on: false,
     };
     if row.role == Role::Define {
         read_definition(resolver, &mut found);

@@ -34,7 +34,7 @@ pub(crate) fn ops(resolver: &Resolver<'_>, registry: &mut Registry) -> Vec<Op> {
     }
     // A call inside a registrar registers what its caller hands over: the caller's call is the op.
     let inside: FxHashSet<FunctionRef> = registry.registrars.iter().filter_map(|r| r.function).collect();
-    found.retain(|f| !within(resolver, registry, f.at, &inside));
+    found.retain(|f| !f.handed_on && !within(resolver, registry, f.at, &inside));
     assemble(resolver, found)
 }
 

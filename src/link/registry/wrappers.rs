@@ -2,7 +2,7 @@
 
 use super::Registrar;
 use super::read::{Found, is_def, param_of};
-use crate::facts::{FunctionId, FunctionKind, MODULE, Op, ParamKind, ValueId};
+use crate::facts::{BinaryOp, FunctionId, FunctionKind, MODULE, Op, ParamKind, ValueId};
 use crate::knowledge::frameworks::{Argument, Form, Missing, Register, Role, Yields};
 use crate::link::resolve::{Entity, Resolver, ValueRef};
 use crate::program::FunctionRef;
@@ -15,11 +15,8 @@ use std::collections::BTreeMap;
 pub(super) fn discover(resolver: &Resolver<'_>, found: &[Found]) -> Vec<Registrar> {
     let mut by_owner: BTreeMap<FunctionRef, Vec<&Found>> = BTreeMap::new();
     for f in found {
-        let owner = [f.name_value, f.implementation]
-            .into_iter()
-            .find_map(|v| param_of(resolver, v))
-            .map(|(owner, _)| owner);
-        if let Some(owner) = owner {
+        let named = name_param(resolver, f.name_value).map(|(param, _)| param);
+        if let Some((owner, _)) = named.or_else(|| param_of(resolver, f.implementation)) {
             by_owner.entry(outermost(resolver, owner)).or_default().push(f);
         }
     }
@@ -63,13 +60,19 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
     let mut called = false;
     for f in calls {
         let place_of = |v: Option<ValueRef>| param_of(resolver, v);
-        if let Some((at, p)) = place_of(f.name_value) {
+        if let Some(((at, p), namespace)) = name_param(resolver, f.name_value) {
             if at == owner {
                 row.op = as_argument(resolver, owner, p);
+                row.namespace = row.namespace.or(namespace);
                 named = true;
             }
         } else if f.name_value.is_none() && f.registrar.row.role == Role::Op {
             named = true;
+        }
+        if f.handed_on {
+            // `def op(name): return torch.library.custom_op(name, …)`: applied where it is called.
+            called = true;
+            row.form = Form::Decorator;
         }
         if let Some((at, p)) = place_of(f.implementation) {
             called = true;
@@ -131,6 +134,25 @@ fn registrar_of(resolver: &Resolver<'_>, owner: FunctionRef, calls: &[&Found]) -
         base,
         calls: calls.iter().map(|f| (f.at, f.value)).collect(),
     })
+}
+
+/// The parameter that an op's name is, or that stands behind a constant namespace: `name`, `f"acme::{name}"`.
+fn name_param(resolver: &Resolver<'_>, name: Option<ValueRef>) -> Option<((FunctionRef, u16), Option<String>)> {
+    if let Some(param) = param_of(resolver, name) {
+        return Some((param, None));
+    }
+    let name = name?;
+    let body = resolver.body(name.at);
+    let here = |value| ValueRef { at: name.at, value };
+    let (front, last) = match body.op(name.value) {
+        Op::Format(items) => body.items(items).split_last().map(|(last, front)| (front.to_vec(), *last))?,
+        Op::Binary(BinaryOp::Add, front, last) => (vec![front], last),
+        _ => return None,
+    };
+    let param = param_of(resolver, Some(here(last)))?;
+    let texts = front.iter().map(|&part| resolver.texts(here(part))?.into_iter().next());
+    let namespace = texts.collect::<Option<String>>()?.strip_suffix("::")?.to_owned();
+    Some((param, Some(namespace)))
 }
 
 fn namespace(resolver: &Resolver<'_>, library: ValueRef) -> Option<String> {

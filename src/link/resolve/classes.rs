@@ -105,6 +105,21 @@ impl Resolver<'_> {
         }
     }
 
+    /// The function that computes an attribute of a class's instances.
+    pub(crate) fn property(&self, class: ClassRef, name: &str) -> Option<FunctionRef> {
+        self.lineage(class).into_iter().find_map(|class| {
+            let facts = self.facts(class.file);
+            let at = FunctionRef {
+                file: class.file,
+                function: facts.classes[class.class.index()].body,
+            };
+            let value = self
+                .find_name(class.file, name)
+                .and_then(|n| facts.function(at.function).binding(n))?;
+            self.functions(at, value).into_iter().find(|f| self.is_property(*f))
+        })
+    }
+
     pub(super) fn is_property(&self, f: FunctionRef) -> bool {
         let parent = self.parent(f);
         self.function(f).decorators.iter().any(|d| {
