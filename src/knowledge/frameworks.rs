@@ -336,7 +336,7 @@ impl Framework {
             maybe_view_of: every(),
             ..named(name)
         });
-        self.call.iter().cloned().chain(pure).chain(scalar).chain(passes_on).chain(views)
+        self.call.iter().cloned().chain(scalar).chain(pure).chain(passes_on).chain(views)
     }
 
     /// One line for each row about a qualified name.

@@ -534,6 +534,8 @@ impl<'a> Uses<'_, 'a> {
                 self.found.sequence |= !nested
             }
             ("bool", _) => self.found.truth = true,
+            // It may be this or that.
+            ("isinstance", _) if position == 0 => self.found.other = true,
             ("torch.finfo" | "torch.iinfo", _) => self.found.dtype = true,
             (n, None | Some("size")) if SIZED.contains(&n) => {
                 let size = position == 0 || n != "torch.full";

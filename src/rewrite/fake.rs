@@ -270,6 +270,13 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
         if tensor_arg.is_some() && keeps_results(scope, function) {
             return Err(format!("its result comes from `{text}`, which keeps tensors from call to call"));
         }
+        // A size that torch traces is no key of a dict.
+        let size = |a: &crate::facts::Arg| {
+            matches!(scope.kind(a.value), Kind::Int | Kind::Shape | Kind::Unknown) && !matches!(body.op(a.value), Op::Const(_))
+        };
+        if call.args.iter().any(size) && keeps_results(scope, function) {
+            return Err(format!("its result comes from `{text}`, which looks sizes up in a cache"));
+        }
         return helper_reads_no_data(scope, calls, function, &text, 3);
     }
     let known = name.starts_with("torch.") || name.starts_with("triton.") || name.starts_with("math.") || !name.contains('.');

@@ -12,7 +12,7 @@ use super::styles::Route;
 use super::types::Types;
 use crate::facts::{CompareOp, Const, Op, Param, ParamKind, ValueId};
 use crate::finding::Edit;
-use crate::program::{Func, Refusal, RefusalKind};
+use crate::program::{Func, FunctionRef, Refusal, RefusalKind};
 use crate::source::Span;
 use std::rc::Rc;
 
@@ -196,7 +196,7 @@ fn slot<'p>(
         Some(text) => slot.annotation = Some(text),
         None => made.blockers.push(reason(scope, param, refusal)),
     }
-    if kind == Some(RefusalKind::Default) {
+    if kind == Some(RefusalKind::Default) || !default_fits(scope, param) {
         slot.bare = true;
     }
     if !known.proven {
@@ -265,6 +265,32 @@ const TENSOR: Type = Type {
 pub(super) fn default_is_none(scope: &Scope, param: &Param) -> bool {
     let parent = &scope.facts().function(scope.function().parent).body;
     param.default.is_some_and(|v| matches!(parent.op(v), Op::Const(Const::None)))
+}
+
+/// A schema can hold the default of a parameter that had no type before: the first refusal hides later ones.
+fn default_fits(scope: &Scope, param: &Param) -> bool {
+    let parent = FunctionRef {
+        function: scope.function().parent,
+        ..scope.at
+    };
+    let body = &scope.program.function(parent).body;
+    let plain = |v: ValueId| match body.op(v) {
+        Op::Const(Const::Float(_) | Const::BigNumber(_) | Const::Bytes | Const::Ellipsis) => {
+            let text = scope.text(body.value(v).span);
+            text.contains(|c: char| c.is_ascii_digit()) && !text.contains(['j', 'J', 'b', '\'', '"'])
+        }
+        Op::Const(_) => true,
+        _ => false,
+    };
+    param.default.is_none_or(|v| match body.op(v) {
+        Op::Unary(_, inner) => plain(inner),
+        Op::Attr(..) => scope.text(body.value(v).span).starts_with("torch."),
+        Op::Free(name) => scope.facts().module().binding(name).is_some_and(|bound| {
+            let module = &scope.facts().module().body;
+            matches!(module.op(bound), Op::Const(Const::Int(_) | Const::Bool(_) | Const::None))
+        }),
+        _ => plain(v),
+    })
 }
 
 fn reason(scope: &Scope, param: &Param, refusal: Option<&Refusal>) -> String {

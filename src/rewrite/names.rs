@@ -83,6 +83,11 @@ impl OpNames {
             .chain([path_parts(program, file)])
             .collect();
         let own = paths.len() - 1;
+        // The one that stands highest keeps the plain name.
+        let highest = highest(&paths);
+        if highest == Some(own) && self.is_free(namespace, &stem) {
+            return Chosen { op: stem.clone(), stem };
+        }
         let distinct = (0..=paths[own].len())
             .filter_map(|length| longer(&paths, own, length, &stem))
             .find(|long| {
@@ -90,7 +95,8 @@ impl OpNames {
                     |i: usize, name: &str| (0..=paths[i].len()).any(|length| longer(&paths, i, length, name).as_ref() == Some(long));
                 let shared = group.iter().enumerate().any(|(i, (_, name))| takes(i, name));
                 let wanted = *long != stem && self.wanted.contains_key(long);
-                !shared && !wanted && self.is_free(namespace, long)
+                let plain = highest.is_some() && *long == stem;
+                !shared && !wanted && !plain && self.is_free(namespace, long)
             });
         let op = distinct.unwrap_or_else(|| format!("{}_{}", derived(&paths[own], &stem), file.0));
         Chosen { op, stem }
@@ -98,12 +104,10 @@ impl OpNames {
 
     /// The names of one of several ops that a launcher is taken apart into: after what tells it from the others.
     pub(super) fn part(&self, whole: &Chosen, part: &str, namespace: &str, taken: &[String]) -> Chosen {
-        let joined = |name: &str| match part.strip_prefix(name) {
-            Some(rest) if rest.starts_with('_') => part.to_string(),
-            _ => format!("{name}_{part}"),
-        };
+        let joined = |name: &str| joined(name, part);
         let (op, stem) = (joined(&whole.op), joined(&whole.stem));
-        let free = |name: &str| !taken.iter().any(|t| t == name) && !self.wanted.contains_key(name) && self.is_free(namespace, name);
+        let own = |name: &str| name == whole.op || !self.wanted.contains_key(name);
+        let free = |name: &str| !taken.iter().any(|t| t == name) && own(name) && self.is_free(namespace, name);
         if free(&op) {
             return Chosen { op, stem };
         }
@@ -119,6 +123,27 @@ impl OpNames {
     fn is_free(&self, namespace: &str, name: &str) -> bool {
         !matches!(name, "name" | "default" | "") && !self.taken.contains(&format!("{namespace}::{name}"))
     }
+}
+
+/// A name with what tells a part from others: words that both begin with stand once.
+fn joined(name: &str, part: &str) -> String {
+    if part == name || part.strip_prefix(name).is_some_and(|rest| rest.starts_with('_')) {
+        return part.to_string();
+    }
+    let same = name.split('_').zip(part.split('_')).take_while(|(a, b)| a == b).count();
+    let rest: Vec<&str> = part.split('_').skip(same).collect();
+    if rest.is_empty() {
+        return format!("{name}_{part}");
+    }
+    format!("{name}_{}", rest.join("_"))
+}
+
+/// The path that is shorter than all others.
+fn highest(paths: &[Vec<&str>]) -> Option<usize> {
+    let shortest = paths.iter().map(Vec::len).min()?;
+    let mut all = paths.iter().enumerate().filter(|(_, path)| path.len() == shortest);
+    let (first, _) = all.next()?;
+    all.next().is_none().then_some(first)
 }
 
 fn path_parts(program: &Program, file: FileId) -> Vec<&str> {
@@ -201,6 +226,10 @@ mod tests {
         assert_eq!(plain("_scale"), "scale");
         assert_eq!(plain("attention_impl"), "attention_impl");
         assert_eq!(derived(&["norm"], "rms"), "norm_rms");
+        assert_eq!(joined("swiglu_forward", "swiglu_forward_tiled"), "swiglu_forward_tiled");
+        assert_eq!(joined("attention_forward", "attention_qk"), "attention_forward_qk");
+        assert_eq!(joined("scale", "scale"), "scale");
+        assert_eq!(joined("forward", "add"), "forward_add");
         assert_eq!(derived(&["ops", "rms"], "rms"), "ops_rms");
     }
 }

@@ -88,11 +88,12 @@ pub(super) fn fields(scope: &Scope, types: &Rc<Types>, param: &Param) -> Option<
         return None;
     }
     let declared = Declared::find(scope, param);
+    let items = param.annotation.and_then(|a| of_items(scope.text(a.span)));
     let mut found = Vec::new();
     for (mut field, name, key) in fields {
         let said = declared.as_ref().and_then(|d| d.field(scope.name(name)));
-        let known = match said.filter(|_| !key) {
-            Some(ty) => Some((ty, true)),
+        let known = match said.filter(|_| !key).or(items.filter(|_| key)) {
+            Some(ty) => Some((ty, !key || field.proven)),
             None => {
                 let used = types.field(scope.at, param.name, name, key)?;
                 Some((used.ty, field.proven && used.proven))
@@ -108,6 +109,16 @@ pub(super) fn fields(scope: &Scope, types: &Rc<Types>, param: &Param) -> Option<
         found.push(field);
     }
     Some(found)
+}
+
+/// What the values of a mapping with strings for keys are: `Mapping[str, int]`.
+pub(super) fn of_items(annotation: &str) -> Option<Type> {
+    let inside = annotation.trim().trim_matches(['"', '\'']).strip_suffix(']')?;
+    let (name, items) = inside.split_once('[')?;
+    let name = name.rsplit('.').next()?;
+    let item = items.strip_prefix("str")?.trim_start().strip_prefix(',')?;
+    let ty = Type::read(item.trim());
+    (matches!(name, "dict" | "Dict" | "Mapping" | "MutableMapping") && ty.base != Base::Other).then_some(ty)
 }
 
 const NOTHING: Type = Type {

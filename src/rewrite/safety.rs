@@ -296,8 +296,10 @@ pub(super) fn cpu_branch(scope: &Scope, inside: &dyn Fn(ValueId) -> bool) -> Opt
             s.kind == StatementKind::Assert || only_raises
         })
     };
+    // `platform.is_cuda()` asks what the process runs on, and the op is registered for that.
+    let called = |v: ValueId| body.calls.iter().any(|call| call.callee == v);
     let tests = |v: ValueId| match body.op(v) {
-        Op::Attr(_, name) => matches!(scope.name(name), "is_cuda" | "is_cpu" | "is_xpu"),
+        Op::Attr(_, name) => !called(v) && matches!(scope.name(name), "is_cuda" | "is_cpu" | "is_xpu"),
         Op::Compare(CompareOp::Eq | CompareOp::NotEq | CompareOp::In | CompareOp::NotIn, a, b) => [a, b].iter().any(|&v| {
             let cpu = matches!(body.op(v), Op::Const(Const::Str(s)) if scope.name(s) == "cpu");
             cpu || matches!(body.op(v), Op::Call(c) if scope.text(body.value(body.call(c).callee).span) == "torch.device")

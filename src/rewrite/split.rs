@@ -186,21 +186,24 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
             return Err("it returns a list, and an op would return a tuple".to_string());
         }
     }
+    let promise = scope.function().returns.map(|a| Promise::read(scope.text(a.span)));
+    let tensor: Vec<bool> = (0..items.len())
+        .map(|i| matches!(items[i], Returned::Fresh(_)) && !is_number(scope, func, promise.as_ref(), i, tuple))
+        .collect();
     let own = || -> Result<Split, Refused> {
         Ok(Split {
-            returns: Some(annotated(scope, func, items, tuple)?),
+            returns: Some(annotated(scope, func, promise.as_ref(), &tensor, tuple)?),
             ..Split::default()
         })
     };
-    let Some(annotation) = scope.function().returns else { return own() };
-    let promise = Promise::read(scope.text(annotation.span));
-    let holds = match &promise {
-        Promise::One(ty) => !tuple && !ty.list && !ty.optional && (ty.is_tensor() == matches!(items[0], Returned::Fresh(_))),
+    let (Some(annotation), Some(promise)) = (scope.function().returns, &promise) else {
+        return own();
+    };
+    let holds = match promise {
+        Promise::One(ty) => !tuple && !ty.list && !ty.optional && ty.is_tensor() == tensor[0],
         Promise::Tuple(types) => {
-            let same = |(ty, item): (&Type, &&Returned)| {
-                !ty.list && !ty.optional && ty.base != Base::Other && ty.is_tensor() == matches!(item, Returned::Fresh(_))
-            };
-            tuple && types.len() == items.len() && types.len() > 1 && types.iter().zip(items).all(same)
+            let same = |(ty, &tensor): (&Type, &bool)| !ty.list && !ty.optional && ty.base != Base::Other && ty.is_tensor() == tensor;
+            tuple && types.len() == items.len() && types.len() > 1 && types.iter().zip(&tensor).all(same)
         }
         Promise::Nothing | Promise::Other => false,
     };
@@ -211,30 +214,47 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
     own().map_err(|_| format!("it does not return what its annotation `{}` says", scope.text(annotation.span)))
 }
 
-/// The annotation of new results: tensors, and numbers whose types are known.
-fn annotated(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Result<String, Refused> {
-    if items.iter().all(|item| matches!(item, Returned::Fresh(_))) {
-        return Ok(tensors(scope, items.len(), tuple));
+/// What the annotation says of one of the results.
+fn said(promise: Option<&Promise>, i: usize, tuple: bool) -> Option<Type> {
+    match promise? {
+        Promise::One(ty) if !tuple => Some(*ty),
+        Promise::Tuple(all) if tuple => all.get(i).copied(),
+        _ => None,
     }
-    let promised = scope.function().returns.map(|a| Promise::read(scope.text(a.span)));
+}
+
+/// What one of the results is on every path.
+fn kind_of_result(scope: &Scope, func: &Func, i: usize, tuple: bool) -> Kind {
+    let mut kinds = func.returns.iter().map(|path| {
+        let values = path.value.and_then(|v| part_values(scope, v, tuple));
+        values.and_then(|v| v.get(i).copied()).map_or(Kind::Unknown, |v| scope.kind(v))
+    });
+    let first = kinds.next().unwrap_or(Kind::Unknown);
+    if kinds.all(|k| k == first) { first } else { Kind::Unknown }
+}
+
+/// A result that came from a call is a number, as its use or its annotation says.
+fn is_number(scope: &Scope, func: &Func, promise: Option<&Promise>, i: usize, tuple: bool) -> bool {
+    match kind_of_result(scope, func, i, tuple) {
+        Kind::Int | Kind::Float | Kind::Bool => true,
+        Kind::Unknown => said(promise, i, tuple).is_some_and(|ty| matches!(ty.base, Base::Int | Base::Float | Base::Bool)),
+        _ => false,
+    }
+}
+
+/// The annotation of new results: tensors, and numbers whose types are known.
+fn annotated(scope: &Scope, func: &Func, promise: Option<&Promise>, tensor: &[bool], tuple: bool) -> Result<String, Refused> {
+    if tensor.iter().all(|&tensor| tensor) {
+        return Ok(tensors(scope, tensor.len(), tuple));
+    }
     let mut types = Vec::new();
-    for (i, item) in items.iter().enumerate() {
-        if matches!(item, Returned::Fresh(_)) {
+    for (i, &tensor) in tensor.iter().enumerate() {
+        if tensor {
             types.push(tensors(scope, 1, false));
             continue;
         }
-        let said = match &promised {
-            Some(Promise::One(ty)) if !tuple => Some(*ty),
-            Some(Promise::Tuple(all)) if tuple => all.get(i).copied(),
-            _ => None,
-        };
-        let mut kinds = func.returns.iter().map(|path| {
-            let values = path.value.and_then(|v| part_values(scope, v, tuple));
-            values.and_then(|v| v.get(i).copied()).map_or(Kind::Unknown, |v| scope.kind(v))
-        });
-        let first = kinds.next().unwrap_or(Kind::Unknown);
-        let kind = if kinds.all(|k| k == first) { first } else { Kind::Unknown };
-        let base = match (kind, said) {
+        let said = said(promise, i, tuple);
+        let base = match (kind_of_result(scope, func, i, tuple), said) {
             (_, Some(ty)) if ty.list || ty.optional => None,
             (Kind::Int, _) => Some("int"),
             (Kind::Float, _) => Some("float"),

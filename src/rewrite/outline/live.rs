@@ -1,7 +1,7 @@
 //! Which names are needed at a place of a body.
 
 use crate::facts::{Facts, Function, FunctionId, Name, Op, Statement, StatementId, StatementKind};
-use crate::source::Span;
+use crate::source::{Source, Span};
 use std::collections::BTreeSet;
 
 /// A set of names.
@@ -9,6 +9,7 @@ pub(super) type Names = BTreeSet<Name>;
 
 /// Liveness of one body, by name, never too small.
 pub(super) struct Liveness<'a> {
+    source: &'a Source,
     function: &'a Function,
     everything: Names,
 }
@@ -32,9 +33,13 @@ impl Range {
 }
 
 impl<'a> Liveness<'a> {
-    pub(super) fn new(function: &'a Function) -> Self {
+    pub(super) fn new(source: &'a Source, function: &'a Function) -> Self {
         let everything = function.body.statements.iter().flat_map(|s| s.uses.iter().copied()).collect();
-        Self { function, everything }
+        Self {
+            source,
+            function,
+            everything,
+        }
     }
 
     fn statement(&self, id: StatementId) -> &'a Statement {
@@ -60,8 +65,10 @@ impl<'a> Liveness<'a> {
                 for block in &statement.blocks {
                     live.extend(self.before(&block.statements, after));
                 }
-                // Without looking for an `else`: the names behind it may be needed whatever the branch.
-                live.extend(after);
+                let otherwise = statement.blocks.last().is_some_and(|b| self.source.slice(b.header).starts_with("else"));
+                if !otherwise {
+                    live.extend(after);
+                }
             }
             StatementKind::For | StatementKind::While => {
                 // One pass is enough: what the body needs at its head, it needs whatever is behind it.

@@ -11,6 +11,7 @@ mod text;
 mod types;
 mod values;
 
+use std::cell::Cell;
 use super::scope::{Kind, Scope};
 use super::signature::Base;
 use super::slice::Refused;
@@ -143,8 +144,9 @@ fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> R
         calls,
         func,
         types,
-        liveness: Liveness::new(scope.function()),
+        liveness: Liveness::new(scope.source(), scope.function()),
         locals: values::locals(scope.facts(), scope.function()),
+        tuples: Cell::default(),
     };
     let mut regions = outliner.regions(launches)?;
     outliner.settle(&mut regions);
@@ -212,6 +214,7 @@ fn snake(name: &str) -> String {
         let before = i.checked_sub(1).map(|b| chars[b]);
         let next = chars.get(i + 1);
         let starts = c.is_uppercase()
+            && !ends_acronym(&chars, i)
             && before.is_some_and(|b| b != '_' && (!b.is_uppercase() || next.is_some_and(|n| n.is_lowercase() && i + 1 < chars.len())));
         if starts && !out.ends_with('_') {
             out.push('_');
@@ -219,6 +222,16 @@ fn snake(name: &str) -> String {
         out.extend(c.to_lowercase());
     }
     out
+}
+
+/// The `E` of `MoE`, the `P` of `RoPE`: two letters, then capitals to the end of the word.
+fn ends_acronym(chars: &[char], at: usize) -> bool {
+    let word = at >= 2 && chars[at - 2].is_uppercase() && chars[at - 1].is_lowercase() && (at < 3 || !chars[at - 3].is_uppercase());
+    let capitals = chars[at..].iter().take_while(|c| c.is_uppercase()).count();
+    let next = chars.get(at + capitals);
+    // `LoRAExpert`: the last capital begins the next word.
+    let capitals = if next.is_some_and(|c| c.is_lowercase()) { capitals - 1 } else { capitals };
+    word && (1..=2).contains(&capitals)
 }
 
 #[cfg(test)]
@@ -231,5 +244,9 @@ mod tests {
         assert_eq!(snake("LigerRMSNormFunction"), "liger_rms_norm_function");
         assert_eq!(snake("_attention"), "attention");
         assert_eq!(snake("MLA2Fn"), "mla2_fn");
+        assert_eq!(snake("LigerFusedMoEFunction"), "liger_fused_moe_function");
+        assert_eq!(snake("TrtLlmLoRAExpertsBase"), "trt_llm_lora_experts_base");
+        assert_eq!(snake("ApplyRoPE"), "apply_rope");
+        assert_eq!(snake("QkNorm"), "qk_norm");
     }
 }

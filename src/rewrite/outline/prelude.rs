@@ -1,34 +1,146 @@
 //! Cheap definitions that go with the launch: a grid, a dict of options, a function of `meta`.
 
+use super::super::fake::short;
 use super::live::Range;
 use super::region::{Outliner, Region};
-use super::values::ids;
+use super::values::{self, ids};
 use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
+use std::collections::BTreeSet;
 
 impl Outliner<'_, '_> {
-    /// The one statement that defines a name, if it can as well stand right before the launch.
-    pub(super) fn recomputed(&self, name: Name, range: &Range, start: ValueId) -> Option<StatementId> {
+    /// The statements that make a value by this name, if they can as well stand right before the launch.
+    pub(super) fn recomputed(&self, name: Name, range: &Range, start: ValueId, doubts: &mut Vec<String>) -> Option<Vec<StatementId>> {
         let function = self.scope.function();
         let body = &function.body;
-        if !self.is_constant(name) || function.param(name).is_some() {
+        if function.param(name).is_some() {
             return None;
         }
-        let at = body.statements.iter().position(|s| s.defines == [name])?;
-        let statement = &body.statements[at];
-        let simple = match statement.kind {
-            StatementKind::Assign => ids(statement.values).all(|v| self.is_cheap(v)),
-            StatementKind::Def => self.scope.text(statement.span).starts_with("def "),
-            _ => false,
+        let own = values::of_name(function, name);
+        // Outermost statements that give the name a value, or put something into it.
+        let makes = |i: usize| body.statements[i].defines.contains(&name) || self.fills(StatementId(i as u32), &own);
+        let mut found: Vec<StatementId> = Vec::new();
+        for i in (0..body.statements.len()).filter(|&i| makes(i)) {
+            let mut id = StatementId(i as u32);
+            while !self.encloses(body.statements[id.index()].parent, range) {
+                id = body.statements[id.index()].parent?;
+            }
+            if !found.contains(&id) {
+                found.push(id);
+            }
+        }
+        let mut calls = Vec::new();
+        let good = |&id: &StatementId, calls: &mut Vec<String>| body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, &own, calls, 8);
+        if found.is_empty() || !found.iter().all(|id| good(id, &mut calls)) {
+            return None;
+        }
+        let together = |n: &Name| {
+            let defining = (0..body.statements.len()).filter(|&i| body.statements[i].defines.contains(n));
+            defining.map(|i| StatementId(i as u32)).all(|id| self.lies_in(id, &found))
         };
-        let before = statement.values.1 <= start && self.encloses(statement.parent, range);
-        let steady = statement.uses.iter().all(|n| !self.locals.contains(n) || self.is_constant(*n));
-        let value = function.assigned.iter().find(|a| a.0 == name)?.1.first().copied()?;
-        (simple && before && steady && !self.is_filled(value)).then_some(StatementId(at as u32))
+        for &id in &found {
+            let (uses, defines) = self.names_of(id);
+            let steady = |n: &Name| !self.locals.contains(n) || self.is_constant(*n) || defines.contains(n) || *n == name;
+            if !uses.iter().all(steady) || !defines.iter().all(together) {
+                return None;
+            }
+        }
+        doubts.extend(calls);
+        Some(found)
+    }
+
+    /// Names that a statement reads and binds, at any depth.
+    pub(super) fn names_of(&self, id: StatementId) -> (Vec<Name>, Vec<Name>) {
+        let body = self.scope.body();
+        let (mut uses, mut defines, mut todo) = (Vec::new(), Vec::new(), vec![id]);
+        while let Some(id) = todo.pop() {
+            let statement = &body.statements[id.index()];
+            uses.extend(&statement.uses);
+            defines.extend(&statement.defines);
+            todo.extend(statement.blocks.iter().flat_map(|b| &b.statements));
+        }
+        (uses, defines)
+    }
+
+    fn lies_in(&self, mut id: StatementId, outer: &[StatementId]) -> bool {
+        loop {
+            if outer.contains(&id) {
+                return true;
+            }
+            match self.scope.body().statements[id.index()].parent {
+                Some(parent) => id = parent,
+                None => return false,
+            }
+        }
+    }
+
+    /// The statement itself puts something into one of these values.
+    fn fills(&self, id: StatementId, own: &BTreeSet<ValueId>) -> bool {
+        let body = self.scope.body();
+        let statement = &body.statements[id.index()];
+        statement.blocks.is_empty() && ids(statement.values).any(|v| self.filled(v).is_some_and(|object| own.contains(&object)))
+            && body.statement_of(statement.values.0) == Some(id)
+    }
+
+    /// What an operation puts something into.
+    fn filled(&self, value: ValueId) -> Option<ValueId> {
+        const CHANGES: [&str; 6] = ["update", "pop", "setdefault", "clear", "append", "extend"];
+        match self.scope.body().op(value) {
+            Op::SetIndex(object, ..) | Op::Delete(object) => Some(object),
+            Op::Attr(object, name) if CHANGES.contains(&self.scope.name(name)) => Some(object),
+            _ => None,
+        }
+    }
+
+    /// Nothing but cheap values and branches between them.
+    fn is_cheap_statement(&self, id: StatementId, own: &BTreeSet<ValueId>, calls: &mut Vec<String>, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let statement = &self.scope.body().statements[id.index()];
+        let mut cheap = |values: (ValueId, ValueId)| {
+            ids(values).all(|v| match self.filled(v) {
+                Some(object) => own.contains(&object),
+                None => self.is_cheap(v) || self.fills_by_call(v, own) || self.is_question(v, calls),
+            })
+        };
+        match statement.kind {
+            StatementKind::Assign | StatementKind::Augment | StatementKind::Expression | StatementKind::Text => cheap(statement.values),
+            StatementKind::Pass => true,
+            StatementKind::Def => self.scope.text(statement.span).starts_with("def "),
+            StatementKind::If => {
+                cheap(statement.header_values)
+                    && statement
+                        .blocks
+                        .iter()
+                        .flat_map(|b| &b.statements)
+                        .all(|&inner| self.is_cheap_statement(inner, own, calls, depth))
+            }
+            _ => false,
+        }
+    }
+
+    /// `options.update(…)` of one of these values.
+    fn fills_by_call(&self, value: ValueId, own: &BTreeSet<ValueId>) -> bool {
+        let body = self.scope.body();
+        let Op::Call(call) = body.op(value) else { return false };
+        self.filled(body.call(call).callee).is_some_and(|object| own.contains(&object))
+    }
+
+    /// A call without arguments of something in the module: it asks what holds of the process.
+    fn is_question(&self, value: ValueId, calls: &mut Vec<String>) -> bool {
+        let body = self.scope.body();
+        let Op::Call(call) = body.op(value) else { return false };
+        let call = body.call(call);
+        if !call.args.is_empty() || call.decorates.is_some() || self.scope.dotted(call.callee).is_none() {
+            return false;
+        }
+        if self.scope.project_function(call.callee).is_some_and(|f| self.calls.launches_itself(f)) {
+            return false;
+        }
+        calls.push(format!("`{}` is called inside of the op", short(self.scope, value)));
+        true
     }
 
     /// Says of the statements that go with regions whether they are needed where they stand, too.
     pub(super) fn settle(&self, regions: &mut [Region]) {
-        let body = self.scope.body();
         let statements = |r: &Region| {
             r.range
                 .statements()
@@ -39,8 +151,8 @@ impl Outliner<'_, '_> {
         };
         let moved: Vec<StatementId> = regions.iter().flat_map(statements).collect();
         for (id, stays) in regions.iter_mut().flat_map(|r| &mut r.prelude) {
-            let mut names = body.statements[id.index()].defines.iter();
-            *stays = names.any(|n| self.is_read_elsewhere(*n, &moved));
+            let (_, names) = self.names_of(*id);
+            *stays = names.iter().any(|n| self.is_read_elsewhere(*n, &moved));
         }
     }
 
@@ -100,6 +212,9 @@ impl Outliner<'_, '_> {
             | Op::Select(..)
             | Op::Function(_)
             | Op::Import(_)
+            | Op::Annotated(..)
+            | Op::Unpack { .. }
+            | Op::Phi(_)
             | Op::Undefined => true,
             // What an object holds may change in between; what a tensor or module says of itself does not.
             Op::Attr(object, _) | Op::Index(object, _) => {
@@ -119,12 +234,6 @@ impl Outliner<'_, '_> {
 
     /// Something is put into the value after it is made.
     pub(super) fn is_filled(&self, value: ValueId) -> bool {
-        let body = self.scope.body();
-        let changes = ["update", "pop", "setdefault", "clear", "append", "extend"];
-        body.iter().any(|(_, v)| match v.op {
-            Op::SetIndex(object, ..) | Op::Delete(object) => object == value,
-            Op::Attr(object, name) => object == value && changes.contains(&self.scope.name(name)),
-            _ => false,
-        })
+        self.scope.body().iter().any(|(v, _)| self.filled(v) == Some(value))
     }
 }

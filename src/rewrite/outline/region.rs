@@ -6,11 +6,12 @@ use super::super::scope::{Kind, Scope};
 use super::super::signature::{Base, Type};
 use super::super::slice::{Refused, Slicer};
 use super::live::{Liveness, Names, Range, captured};
-use super::types::{Types, is_schema_type};
+use super::types::{Typed, Types, is_schema_type};
 use super::values::{self, ids};
 use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
 use crate::program::{Func, Piece, WriteAt};
 use crate::source::Span;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All that the outlining of one function asks.
@@ -21,6 +22,8 @@ pub(super) struct Outliner<'s, 'a> {
     pub(super) types: Types<'s, 'a>,
     pub(super) liveness: Liveness<'s>,
     pub(super) locals: Names,
+    /// Tuples may be made again of the lists that arrive: where nothing else helps.
+    pub(super) tuples: Cell<bool>,
 }
 
 /// Something that the op is given.
@@ -32,6 +35,15 @@ pub(super) struct Input {
     pub(super) param: String,
     pub(super) ty: Type,
     pub(super) written: bool,
+    /// It arrives as a list, and is used as the tuple that it was.
+    pub(super) tuple: bool,
+}
+
+impl Input {
+    /// Something that is read from an object.
+    pub(super) fn is_path(&self) -> bool {
+        self.text.contains(['.', '['])
+    }
 }
 
 /// A part of a function that can be an op.
@@ -53,24 +65,12 @@ impl Outliner<'_, '_> {
     pub(super) fn regions(&self, launches: &[ValueId]) -> Result<Vec<Region>, Refused> {
         let mut first_refusal = None;
         let ranges = self.around(launches)?;
-        let mut best: Option<Region> = None;
-        for core in &ranges {
-            for first in (0..=core.first).rev() {
-                let range = Range { first, ..core.clone() };
-                match self.evaluate(range, launches) {
-                    Ok(region) if best.as_ref().is_none_or(|b| region.cost < b.cost) => best = Some(region),
-                    Ok(_) => {}
-                    Err(why) => {
-                        first_refusal.get_or_insert(why);
-                    }
-                }
-                if first > 0 && self.leaves(&core.block[first - 1..first]) {
-                    break;
-                }
+        for tuples in [false, true] {
+            self.tuples.set(tuples);
+            first_refusal = None;
+            if let Some(best) = self.cheapest(&ranges, launches, &mut first_refusal) {
+                return Ok(vec![best]);
             }
-        }
-        if let Some(best) = best {
-            return Ok(vec![best]);
         }
         let refusal = first_refusal.unwrap_or_else(|| "there is no statement around its launches".to_string());
         let Some(core) = ranges.first().filter(|core| core.last > core.first) else {
@@ -85,6 +85,26 @@ impl Outliner<'_, '_> {
             }
         }
         Ok(regions)
+    }
+
+    fn cheapest(&self, ranges: &[Range], launches: &[ValueId], first_refusal: &mut Option<Refused>) -> Option<Region> {
+        let mut best: Option<Region> = None;
+        for core in ranges {
+            for first in (0..=core.first).rev() {
+                let range = Range { first, ..core.clone() };
+                match self.evaluate(range, launches) {
+                    Ok(region) if best.as_ref().is_none_or(|b| region.cost < b.cost) => best = Some(region),
+                    Ok(_) => {}
+                    Err(why) => {
+                        first_refusal.get_or_insert(why);
+                    }
+                }
+                if first > 0 && self.leaves(&core.block[first - 1..first]) {
+                    break;
+                }
+            }
+        }
+        best
     }
 
     /// The blocks that hold all launches, innermost first, each cut to the statements with launches.
@@ -274,14 +294,20 @@ impl Outliner<'_, '_> {
                 continue;
             }
             let taken = values::taken(self.scope.body(), values);
-            let Err(why) = self.input(name, &taken, values, span, &mut found, doubts) else {
+            let Err(why) = self.input(name, range, &taken, values, span, &mut found, doubts) else {
                 continue;
             };
-            let id = self.recomputed(name, range, values.0).filter(|_| prelude.len() < 8).ok_or(why)?;
-            let statement = &self.scope.body().statements[id.index()];
-            prelude.push(id);
-            let more = statement.uses.iter().filter(|n| seen.insert(**n));
-            todo.extend(more.map(|n| (*n, statement.values, statement.span)));
+            let recomputed = self.recomputed(name, range, values.0, doubts).filter(|_| prelude.len() < 8).ok_or(why)?;
+            for id in recomputed {
+                if prelude.contains(&id) {
+                    continue;
+                }
+                let statement = &self.scope.body().statements[id.index()];
+                prelude.push(id);
+                let (uses, defines) = self.names_of(id);
+                let more = uses.into_iter().filter(|n| !defines.contains(n) && seen.insert(*n));
+                todo.extend(more.map(|n| (n, statement.values, statement.span)));
+            }
         }
         prelude.sort_unstable();
         let at = |f: &Found| self.first_mention(span, &f.input.text);
@@ -307,6 +333,7 @@ impl Outliner<'_, '_> {
     fn input(
         &self,
         name: Name,
+        range: &Range,
         taken: &BTreeSet<ValueId>,
         values: (ValueId, ValueId),
         span: Span,
@@ -322,7 +349,7 @@ impl Outliner<'_, '_> {
             (Some(reaching), _) => vec![reaching],
             (None, false) => used,
             // Only functions in the range read it, when they are called.
-            (None, true) => own.iter().copied().filter(|&v| v < values.1).collect(),
+            (None, true) => own.iter().copied().filter(|&v| v < values.0 || self.scope.body().op(v) == Op::Free(name)).collect(),
         };
         if used.is_empty() {
             return Err(format!("where `{text}` comes from cannot be told"));
@@ -330,23 +357,56 @@ impl Outliner<'_, '_> {
         if !super::types::always_bound(self.scope, &used) {
             return Err(format!("`{text}` may be unbound before the launch"));
         }
-        if let Some(typed) = self.types.join(&used).filter(|t| is_schema_type(t.ty)) {
-            if typed.ty.list {
-                self.list_is_only_read(text, &used, values)?;
-            }
+        let told = self.known_tensor(text, range).or_else(|| self.types.join(&used));
+        if let Some(typed) = told.filter(|t| is_schema_type(t.ty)) {
+            let tuple = typed.ty.list && self.as_tuple(text, &used, values)?;
             if !typed.proven {
                 doubts.push(format!("nothing proves that `{text}` is a {}", word(typed.ty.base)));
             }
-            found.push(Found::new(text.to_string(), typed.ty, used));
+            let mut input = Found::new(text.to_string(), typed.ty, used);
+            input.input.tuple = tuple;
+            found.push(input);
             return Ok(());
         }
         self.paths(name, &used, values, span, found, doubts)
+    }
+
+    /// The range stands where `isinstance` has told that a name is a tensor.
+    fn known_tensor(&self, name: &str, range: &Range) -> Option<Typed> {
+        let body = self.scope.body();
+        let asked = format!("isinstance({name}, torch.Tensor)");
+        let mut inner = range.block.first().copied();
+        let mut at = range.parent;
+        while let Some(id) = at {
+            let statement = &body.statements[id.index()];
+            let block = statement.blocks.first().filter(|b| inner.is_some_and(|i| b.statements.contains(&i)));
+            let header = block.map_or("", |b| self.scope.text(b.header));
+            let told = header.strip_prefix("if").map(|h| h.trim().trim_end_matches(':').trim()) == Some(asked.as_str());
+            if told && statement.kind == StatementKind::If && self.scope.function().assigned.iter().all(|a| self.scope.name(a.0) != name) {
+                return Some(Typed::of(Base::Tensor));
+            }
+            inner = Some(id);
+            at = statement.parent;
+        }
+        None
     }
 
     /// A name of an enclosing function.
     fn free(&self, name: Name, values: (ValueId, ValueId)) -> Vec<ValueId> {
         let body = self.scope.body();
         ids(values).filter(|&v| body.op(v) == Op::Free(name)).collect()
+    }
+
+    /// Whether it must be made a tuple again. A list can only be read.
+    fn as_tuple(&self, text: &str, used: &[ValueId], values: (ValueId, ValueId)) -> Result<bool, Refused> {
+        let Err(why) = self.list_is_only_read(text, used, values) else {
+            return Ok(false);
+        };
+        if !self.tuples.get() {
+            return Err(why);
+        }
+        let tuple = |v: ValueId| !values::may_be(self.scope.body(), v, &|op| !matches!(op, Op::Tuple(_)));
+        if used.iter().all(|&v| tuple(v)) { Ok(true) } else { Err(why) }
     }
 
     /// A list that is taken through an op arrives as a copy, and as a list.
@@ -388,11 +448,18 @@ impl Outliner<'_, '_> {
         }
         let mut todo: Vec<(String, Vec<ValueId>)> = vec![(text.to_string(), used.to_vec())];
         while let Some((prefix, objects)) = todo.pop() {
-            let mut by_name: BTreeMap<Name, Vec<ValueId>> = BTreeMap::new();
+            let mut parts: BTreeMap<(String, Option<Name>), Vec<ValueId>> = BTreeMap::new();
             for v in ids(values) {
                 let op = body.op(v);
                 match op {
-                    Op::Attr(object, attribute) if objects.contains(&object) => by_name.entry(attribute).or_default().push(v),
+                    Op::Attr(object, attribute) if objects.contains(&object) => {
+                        let path = format!("{prefix}.{}", self.scope.name(attribute));
+                        parts.entry((path, Some(attribute))).or_default().push(v);
+                    }
+                    Op::Index(object, key) if objects.contains(&object) && self.is_item(&prefix, v, key) => {
+                        let path = self.scope.text(body.value(v).span).to_string();
+                        parts.entry((path, None)).or_default().push(v);
+                    }
                     _ if values::operands(body, op).iter().any(|o| objects.contains(o)) => {
                         return Err(if prefix == text {
                             untyped()
@@ -403,30 +470,39 @@ impl Outliner<'_, '_> {
                     _ => {}
                 }
             }
-            if by_name.is_empty() {
+            if parts.is_empty() {
                 return Err(untyped());
             }
-            for (attribute, reads) in by_name {
-                let path = format!("{prefix}.{}", self.scope.name(attribute));
+            for ((path, attribute), reads) in parts {
                 match self.types.join(&reads).filter(|t| is_schema_type(t.ty)) {
                     Some(typed) => {
-                        if typed.ty.list {
-                            self.list_is_only_read(&path, &reads, values)?;
-                        }
+                        let tuple = typed.ty.list && self.as_tuple(&path, &reads, values)?;
                         if !typed.proven {
                             doubts.push(format!("nothing proves that `{path}` is a {}", word(typed.ty.base)));
                         }
-                        if !self.always_read(&reads, values) && !self.is_set(attribute) {
+                        if !self.always_read(&reads, values) && !attribute.is_some_and(|a| self.is_set(a)) {
                             doubts.push(format!("`{path}` would be read where it may not exist"));
                         }
-                        found.push(Found::new(path, typed.ty, reads));
+                        let mut input = Found::new(path, typed.ty, reads);
+                        input.input.tuple = tuple;
+                        found.push(input);
                     }
-                    None if prefix.matches('.').count() < 4 => todo.push((path, reads)),
+                    None if attribute.is_some() && prefix.matches('.').count() < 4 => todo.push((path, reads)),
                     None => return Err(format!("it cannot be told what `{path}` is")),
                 }
             }
         }
         Ok(())
+    }
+
+    /// `config["key"]`, written like that.
+    fn is_item(&self, prefix: &str, value: ValueId, key: ValueId) -> bool {
+        let body = self.scope.body();
+        let Op::Const(crate::facts::Const::Str(key)) = body.op(key) else { return false };
+        let key = self.scope.name(key);
+        let text = self.scope.text(body.value(value).span);
+        let written = [format!("{prefix}[\"{key}\"]"), format!("{prefix}['{key}']")];
+        written.iter().any(|w| w == text) && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !key.starts_with(|c: char| c.is_ascii_digit())
     }
 
     /// A function that is defined in the range reads a name.
@@ -615,6 +691,7 @@ impl Found {
                 param,
                 ty,
                 written: false,
+                tuple: false,
             },
             values,
         }
@@ -623,15 +700,16 @@ impl Found {
 
 /// Names the parameters: names stay, `self.x` becomes `x` where that is free.
 fn name_params(inputs: &mut [Input], mut taken: BTreeSet<String>) {
-    taken.extend(inputs.iter().filter(|i| !i.text.contains('.')).map(|i| i.text.clone()));
+    taken.extend(inputs.iter().filter(|i| !i.is_path()).map(|i| i.text.clone()));
     for input in inputs {
-        if !input.text.contains('.') {
+        if !input.is_path() {
             input.param.clone_from(&input.text);
             continue;
         }
-        let parts: Vec<&str> = input.text.split('.').collect();
+        let parts: Vec<&str> = input.text.split(['.', '[']).collect();
         let tail = |n: usize| {
-            let parts: Vec<&str> = parts[parts.len() - n..].iter().map(|p| p.trim_matches('_')).collect();
+            let word = |p: &&str| p.trim_matches(|c: char| matches!(c, '_' | '"' | '\'' | ']')).to_string();
+            let parts: Vec<String> = parts[parts.len() - n..].iter().map(word).collect();
             parts.join("_")
         };
         let free = |name: &String| !name.is_empty() && !taken.contains(name) && !is_keyword(name);

@@ -249,7 +249,7 @@ impl Outline<'_, '_> {
     fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
         let range = &self.region.range;
         let last = self.scope.body().statements[range.block[range.last].index()].span.end;
-        let mut lines = Vec::new();
+        let mut lines = self.tuples(indent, None);
         for (id, _) in &self.region.prelude {
             let span = self.scope.body().statements[id.index()].span;
             lines.extend(self.lines(span.start, span.end, indent)?.0);
@@ -257,6 +257,13 @@ impl Outline<'_, '_> {
         let (own, span) = self.lines(self.first(), last, indent)?;
         lines.extend(own);
         Ok((lines, span))
+    }
+
+    /// What arrives as a list is made the tuple that it was, where it is used as one: everywhere, or in these lines.
+    fn tuples(&self, indent: &str, within: Option<&[String]>) -> Vec<String> {
+        let used = |i: &&Input| i.tuple && within.is_none_or(|lines| lines.iter().any(|line| mentions(line, &i.param)));
+        let inputs = self.region.inputs.iter().filter(used);
+        inputs.map(|i| format!("{indent}{0} = tuple({0})", i.param)).collect()
     }
 
     /// Removes the statements that only the moved ones need.
@@ -298,7 +305,7 @@ impl Outline<'_, '_> {
 
     /// A line of moved code, with attributes of objects read from parameters instead.
     fn with_params(&self, line: &str) -> Result<String, Refused> {
-        let mut paths: Vec<&Input> = self.region.inputs.iter().filter(|i| i.text.contains('.')).collect();
+        let mut paths: Vec<&Input> = self.region.inputs.iter().filter(|i| i.is_path()).collect();
         paths.sort_by_key(|i| std::cmp::Reverse(i.text.len()));
         let mut line = line.to_string();
         for input in &paths {
@@ -306,7 +313,7 @@ impl Outline<'_, '_> {
         }
         let code = line.split('#').next().unwrap_or_default();
         for input in &paths {
-            let root = input.text.split('.').next().unwrap_or_default();
+            let root = input.text.split(['.', '[']).next().unwrap_or_default();
             let is_input = self.region.inputs.iter().any(|i| i.param == root);
             if !is_input && mentions(code, root) {
                 return Err(format!("`{root}` is used in a way that cannot be moved"));
@@ -340,6 +347,7 @@ impl Outline<'_, '_> {
             Some(at) => lines[at] = format!("{indent}return {}", &lines[at][start.len()..]),
             None => lines.push(format!("{indent}return {result}")),
         }
+        lines.splice(0..0, self.tuples(indent, Some(&lines)));
         let like = match lines.as_slice() {
             [one] => self.like(one.trim()),
             _ => None,
@@ -372,7 +380,8 @@ fn replaced(text: &str, path: &str, by: &str) -> String {
     for (hit, _) in text.match_indices(path) {
         let before = text[..hit].chars().next_back();
         let after = text[hit + path.len()..].chars().next();
-        if hit < at || before.is_some_and(|c| word(c) || c == '.') || after.is_some_and(word) {
+        let inside = after.is_some_and(word) && !path.ends_with(']');
+        if hit < at || before.is_some_and(|c| word(c) || c == '.') || inside {
             continue;
         }
         out.push_str(&text[at..hit]);

@@ -1,5 +1,6 @@
 //! The schema type of a value, where its origin or its use proves one.
 
+use super::super::object::of_items;
 use super::super::scope::{Kind, Scope, find_function};
 use super::super::signature::{Base, Type};
 use super::evidence::{Evidence, Role};
@@ -16,7 +17,7 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    fn of(base: Base) -> Self {
+    pub(super) fn of(base: Base) -> Self {
         Self {
             ty: Type {
                 base,
@@ -126,6 +127,14 @@ impl Types<'_, '_> {
                 .filter(|t| t.ty.base != Base::None)
                 .or_else(|| read(self.scope.text(body.value(annotation).span))),
             Op::Attr(object, name) => self.attribute(value, object, self.scope.name(name), depth),
+            Op::Index(object, key) if matches!(body.op(key), Op::Const(Const::Str(_))) => {
+                let mapped = match body.op(object) {
+                    Op::Param(index) => self.scope.function().params[index as usize].annotation,
+                    _ => None,
+                };
+                let said = mapped.and_then(|a| of_items(self.scope.text(a.span))).filter(|ty| is_schema_type(*ty));
+                said.map(|ty| Typed { ty, proven: true }).or_else(|| self.by_kind(value))
+            }
             Op::Call(call) => self.call(value, body.call(call).callee),
             Op::Free(name) => match self.enclosing(name) {
                 Some(outer) => self.captured(name, outer).or_else(|| self.by_use(value)),
@@ -234,6 +243,9 @@ impl Types<'_, '_> {
         let parent = &self.scope.facts().function(function.parent).body;
         let default = param.default.map(|d| parent.op(d));
         let annotated = param.annotation.and_then(|a| read(self.scope.text(a.span)));
+        if annotated.is_none() && self.evidence.role(value) == Some(Role::Pointer) && self.asked_what_it_is(value) {
+            return None;
+        }
         let flag = matches!(default, Some(Op::Const(Const::Bool(_)))) && self.evidence.role(value) == Some(Role::Flag);
         let switched = flag.then(|| Typed::of(Base::Bool));
         let typed = annotated.or(switched).or_else(|| self.by_use(value)).or_else(|| {
@@ -254,6 +266,14 @@ impl Types<'_, '_> {
             ..typed.ty
         };
         Some(Typed { ty, ..typed })
+    }
+
+    /// The body asks with `isinstance`: how it is used on one path says nothing of the others.
+    fn asked_what_it_is(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        body.calls
+            .iter()
+            .any(|call| call.args.first().is_some_and(|a| a.value == value) && self.scope.dotted(call.callee).as_deref() == Some("isinstance"))
     }
 
     /// The body asks whether the value is `None`.

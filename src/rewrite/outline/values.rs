@@ -113,8 +113,8 @@ pub(super) fn ids(range: (ValueId, ValueId)) -> impl Iterator<Item = ValueId> {
     (range.0.0..range.1.0).map(ValueId)
 }
 
-/// On some path the value is `None`, or unbound.
-pub(super) fn may_lack(body: &Body, value: ValueId, wanted: Op) -> bool {
+/// On some path the value is made by such an operation, as far as it can be followed.
+pub(super) fn may_be(body: &Body, value: ValueId, wanted: &dyn Fn(Op) -> bool) -> bool {
     let mut todo = vec![value];
     let mut seen = BTreeSet::new();
     while let Some(v) = todo.pop() {
@@ -122,14 +122,19 @@ pub(super) fn may_lack(body: &Body, value: ValueId, wanted: Op) -> bool {
             continue;
         }
         match body.op(v) {
-            op if op == wanted => return true,
             Op::Select(_, yes, no) => todo.extend([yes, no]),
             Op::Phi(items) | Op::Or(items) | Op::And(items) => todo.extend(body.items(items)),
             Op::Annotated(_, inner) => todo.push(inner),
+            op if wanted(op) => return true,
             _ => {}
         }
     }
     false
+}
+
+/// On some path the value is `None`, or unbound.
+pub(super) fn may_lack(body: &Body, value: ValueId, wanted: Op) -> bool {
+    may_be(body, value, &|op| op == wanted)
 }
 
 /// The value may be `None`.
