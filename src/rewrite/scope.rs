@@ -95,6 +95,11 @@ impl<'a> Scope<'a> {
         }
     }
 
+    /// The types of parameters, where they are looked for.
+    pub(super) fn types(&self) -> Option<&Rc<Types<'a>>> {
+        self.types.as_ref().map(|(types, _)| types)
+    }
+
     /// Length of lines in new code.
     pub(super) fn width(&self) -> usize {
         self.types.as_ref().map_or(WIDTH, |(types, _)| types.width)

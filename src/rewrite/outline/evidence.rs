@@ -81,6 +81,14 @@ impl Evidence {
             let parts = match value.op {
                 Op::Select(_, yes, no) => vec![yes, no],
                 Op::Phi(items) | Op::Or(items) => body.items(items).to_vec(),
+                // A whole number is made of whole numbers.
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::Mod, a, b) if role == Role::Int => {
+                    vec![a, b]
+                }
+                Op::Call(call) if role == Role::Int => match scope.dotted(body.call(call).callee).as_deref() {
+                    Some("max" | "min") => body.call(call).args.iter().map(|a| a.value).collect(),
+                    _ => continue,
+                },
                 _ => continue,
             };
             parts.into_iter().for_each(|v| evidence.add(v, role));
@@ -116,11 +124,26 @@ impl Evidence {
 
     /// Arguments of functions that take sizes.
     fn sizes(&mut self, scope: &Scope, call: &Call) {
+        if let Some("torch.empty" | "torch.zeros" | "torch.ones" | "range") = scope.dotted(call.callee).as_deref() {
+            for arg in call.args.iter().filter(|a| a.kind == ArgKind::Positional) {
+                match scope.body().op(arg.value) {
+                    Op::Tuple(items) | Op::List(items) => scope.body().items(items).iter().for_each(|&v| self.size(scope, v)),
+                    _ if call.args.iter().filter(|a| a.kind == ArgKind::Positional).count() > 1 => self.size(scope, arg.value),
+                    _ => {}
+                }
+            }
+        }
         let Op::Attr(_, name) = scope.body().op(call.callee) else { return };
         if matches!(scope.name(name), "cdiv" | "next_power_of_2")
             && scope.dotted(call.callee).is_some_and(|name| name.starts_with("triton."))
         {
             call.args.iter().for_each(|a| self.add(a.value, Role::Int));
+        }
+    }
+
+    fn size(&mut self, scope: &Scope, value: ValueId) {
+        if !matches!(scope.body().op(value), Op::Star(_)) {
+            self.add(value, Role::Int);
         }
     }
 
@@ -231,7 +254,8 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     } else if has(Use::Size) {
         Some(Role::Int)
     } else if has(Use::Arithmetic) {
-        Some(Role::Number)
+        let whole = scope.types().is_some_and(|types| super::super::kernel_use::of_param(types, kernel, param, 3).int);
+        Some(if whole { Role::Int } else { Role::Number })
     } else if constexpr && has(Use::Truth) {
         Some(Role::Flag)
     } else {

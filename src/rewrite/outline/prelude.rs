@@ -39,13 +39,32 @@ impl Outliner<'_, '_> {
         };
         for &id in &found {
             let (uses, defines) = self.names_of(id);
-            let steady = |n: &Name| !self.locals.contains(n) || self.is_constant(*n) || defines.contains(n) || *n == name;
+            let same = |n: Name, at: ValueId| {
+                let all = values::of_name(function, n);
+                let here = values::reaching(function, n, &all, at);
+                here.is_some() && here == values::reaching(function, n, &all, start)
+            };
+            // A function reads names when it is called, which is at the launch.
+            let late = self.is_function(id);
+            let at = body.statements[id.index()].values.0;
+            let steady = |n: &Name| late || !self.locals.contains(n) || self.is_constant(*n) || defines.contains(n) || *n == name || same(*n, at);
             if !uses.iter().all(steady) || !defines.iter().all(together) {
                 return None;
             }
         }
         doubts.extend(calls);
         Some(found)
+    }
+
+    /// The statement defines a function, and nothing else.
+    pub(super) fn is_function(&self, id: StatementId) -> bool {
+        let body = self.scope.body();
+        let statement = &body.statements[id.index()];
+        match statement.kind {
+            StatementKind::Def => true,
+            StatementKind::Assign => ids(statement.values).all(|v| matches!(body.op(v), Op::Function(_))),
+            _ => false,
+        }
     }
 
     /// Names that a statement reads and binds, at any depth.

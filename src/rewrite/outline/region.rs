@@ -201,7 +201,13 @@ impl Outliner<'_, '_> {
         }
         let count = range.statements().len();
         let mut inputs: Vec<Input> = inputs.into_iter().map(|found| found.input).collect();
-        inputs.sort_by_key(|i| !i.ty.is_tensor());
+        // What the function is given keeps its order, then what it makes: tensors first.
+        inputs.sort_by_key(|i| {
+            let params = &self.scope.function().params;
+            let root = i.text.split(['.', '[']).next().unwrap_or_default();
+            let at = params.iter().position(|p| self.scope.name(p.name) == root && root != "self");
+            (at.unwrap_or(params.len()), !i.ty.is_tensor())
+        });
         name_params(&mut inputs, self.taken_names(&range, &prelude));
         doubts.sort();
         doubts.dedup();
@@ -285,6 +291,7 @@ impl Outliner<'_, '_> {
         doubts: &mut Vec<String>,
     ) -> Result<(Vec<Found>, Vec<StatementId>), Refused> {
         let needed = self.liveness.before(range.statements(), &Names::new());
+        let own = (values, span);
         let mut found = Vec::new();
         let mut prelude: Vec<StatementId> = Vec::new();
         let mut seen = needed.clone();
@@ -306,7 +313,9 @@ impl Outliner<'_, '_> {
                 prelude.push(id);
                 let (uses, defines) = self.names_of(id);
                 let more = uses.into_iter().filter(|n| !defines.contains(n) && seen.insert(*n));
-                todo.extend(more.map(|n| (n, statement.values, statement.span)));
+                // A function reads names when it is called.
+                let (values, span) = if self.is_function(id) { own } else { (statement.values, statement.span) };
+                todo.extend(more.map(|n| (n, values, span)));
             }
         }
         prelude.sort_unstable();

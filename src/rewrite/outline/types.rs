@@ -260,6 +260,13 @@ impl Types<'_, '_> {
                 ..Typed::of(base)
             })
         })?;
+        let typed = match self.scope.param_type(index) {
+            Some(told) if typed.ty.base == Base::Number && !told.list && matches!(told.base, Base::Int | Base::Float) => Typed {
+                ty: Type { base: told.base, ..typed.ty },
+                ..typed
+            },
+            _ => typed,
+        };
         let lacking = default == Some(Op::Const(Const::None)) || self.compared_with_none(value);
         let ty = Type {
             optional: typed.ty.optional || lacking,
