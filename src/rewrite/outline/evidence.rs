@@ -82,7 +82,9 @@ impl Evidence {
                 Op::Select(_, yes, no) => vec![yes, no],
                 Op::Phi(items) | Op::Or(items) => body.items(items).to_vec(),
                 // A whole number is made of whole numbers.
-                Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::Mod, a, b) if role == Role::Int => {
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::Mod, a, b)
+                    if role == Role::Int =>
+                {
                     vec![a, b]
                 }
                 Op::Call(call) if role == Role::Int => match scope.dotted(body.call(call).callee).as_deref() {
@@ -254,7 +256,9 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     } else if has(Use::Size) {
         Some(Role::Int)
     } else if has(Use::Arithmetic) {
-        let whole = scope.types().is_some_and(|types| super::super::kernel_use::of_param(types, kernel, param, 3).int);
+        let whole = scope
+            .types()
+            .is_some_and(|types| super::super::kernel_use::of_param(types, kernel, param, 3).int);
         Some(if whole { Role::Int } else { Role::Number })
     } else if constexpr && has(Use::Truth) {
         Some(Role::Flag)

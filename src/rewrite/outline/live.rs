@@ -65,7 +65,10 @@ impl<'a> Liveness<'a> {
                 for block in &statement.blocks {
                     live.extend(self.before(&block.statements, after));
                 }
-                let otherwise = statement.blocks.last().is_some_and(|b| self.source.slice(b.header).starts_with("else"));
+                let otherwise = statement
+                    .blocks
+                    .last()
+                    .is_some_and(|b| self.source.slice(b.header).starts_with("else"));
                 if !otherwise {
                     live.extend(after);
                 }

@@ -11,7 +11,6 @@ mod text;
 mod types;
 mod values;
 
-use std::cell::Cell;
 use super::scope::{Kind, Scope};
 use super::signature::Base;
 use super::slice::Refused;
@@ -23,6 +22,7 @@ use crate::program::{Func, Program};
 use evidence::Evidence;
 use live::Liveness;
 use region::{Outliner, Region};
+use std::cell::Cell;
 use types::Types;
 
 /// An outlining, decided and written.
@@ -230,7 +230,11 @@ fn ends_acronym(chars: &[char], at: usize) -> bool {
     let capitals = chars[at..].iter().take_while(|c| c.is_uppercase()).count();
     let next = chars.get(at + capitals);
     // `LoRAExpert`: the last capital begins the next word.
-    let capitals = if next.is_some_and(|c| c.is_lowercase()) { capitals - 1 } else { capitals };
+    let capitals = if next.is_some_and(|c| c.is_lowercase()) {
+        capitals - 1
+    } else {
+        capitals
+    };
     word && (1..=2).contains(&capitals)
 }
 

@@ -29,7 +29,9 @@ impl Outliner<'_, '_> {
             }
         }
         let mut calls = Vec::new();
-        let good = |&id: &StatementId, calls: &mut Vec<String>| body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, &own, calls, 8);
+        let good = |&id: &StatementId, calls: &mut Vec<String>| {
+            body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, &own, calls, 8)
+        };
         if found.is_empty() || !found.iter().all(|id| good(id, &mut calls)) {
             return None;
         }
@@ -47,7 +49,8 @@ impl Outliner<'_, '_> {
             // A function reads names when it is called, which is at the launch.
             let late = self.is_function(id);
             let at = body.statements[id.index()].values.0;
-            let steady = |n: &Name| late || !self.locals.contains(n) || self.is_constant(*n) || defines.contains(n) || *n == name || same(*n, at);
+            let steady =
+                |n: &Name| late || !self.locals.contains(n) || self.is_constant(*n) || defines.contains(n) || *n == name || same(*n, at);
             if !uses.iter().all(steady) || !defines.iter().all(together) {
                 return None;
             }
@@ -96,7 +99,8 @@ impl Outliner<'_, '_> {
     fn fills(&self, id: StatementId, own: &BTreeSet<ValueId>) -> bool {
         let body = self.scope.body();
         let statement = &body.statements[id.index()];
-        statement.blocks.is_empty() && ids(statement.values).any(|v| self.filled(v).is_some_and(|object| own.contains(&object)))
+        statement.blocks.is_empty()
+            && ids(statement.values).any(|v| self.filled(v).is_some_and(|object| own.contains(&object)))
             && body.statement_of(statement.values.0) == Some(id)
     }
 
@@ -151,7 +155,11 @@ impl Outliner<'_, '_> {
         if !call.args.is_empty() || call.decorates.is_some() || self.scope.dotted(call.callee).is_none() {
             return false;
         }
-        if self.scope.project_function(call.callee).is_some_and(|f| self.calls.launches_itself(f)) {
+        if self
+            .scope
+            .project_function(call.callee)
+            .is_some_and(|f| self.calls.launches_itself(f))
+        {
             return false;
         }
         calls.push(format!("`{}` is called inside of the op", short(self.scope, value)));

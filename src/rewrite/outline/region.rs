@@ -304,7 +304,10 @@ impl Outliner<'_, '_> {
             let Err(why) = self.input(name, range, &taken, values, span, &mut found, doubts) else {
                 continue;
             };
-            let recomputed = self.recomputed(name, range, values.0, doubts).filter(|_| prelude.len() < 8).ok_or(why)?;
+            let recomputed = self
+                .recomputed(name, range, values.0, doubts)
+                .filter(|_| prelude.len() < 8)
+                .ok_or(why)?;
             for id in recomputed {
                 if prelude.contains(&id) {
                     continue;
@@ -314,7 +317,11 @@ impl Outliner<'_, '_> {
                 let (uses, defines) = self.names_of(id);
                 let more = uses.into_iter().filter(|n| !defines.contains(n) && seen.insert(*n));
                 // A function reads names when it is called.
-                let (values, span) = if self.is_function(id) { own } else { (statement.values, statement.span) };
+                let (values, span) = if self.is_function(id) {
+                    own
+                } else {
+                    (statement.values, statement.span)
+                };
                 todo.extend(more.map(|n| (n, values, span)));
             }
         }
@@ -358,7 +365,11 @@ impl Outliner<'_, '_> {
             (Some(reaching), _) => vec![reaching],
             (None, false) => used,
             // Only functions in the range read it, when they are called.
-            (None, true) => own.iter().copied().filter(|&v| v < values.0 || self.scope.body().op(v) == Op::Free(name)).collect(),
+            (None, true) => own
+                .iter()
+                .copied()
+                .filter(|&v| v < values.0 || self.scope.body().op(v) == Op::Free(name))
+                .collect(),
         };
         if used.is_empty() {
             return Err(format!("where `{text}` comes from cannot be told"));
@@ -388,7 +399,10 @@ impl Outliner<'_, '_> {
         let mut at = range.parent;
         while let Some(id) = at {
             let statement = &body.statements[id.index()];
-            let block = statement.blocks.first().filter(|b| inner.is_some_and(|i| b.statements.contains(&i)));
+            let block = statement
+                .blocks
+                .first()
+                .filter(|b| inner.is_some_and(|i| b.statements.contains(&i)));
             let header = block.map_or("", |b| self.scope.text(b.header));
             let told = header.strip_prefix("if").map(|h| h.trim().trim_end_matches(':').trim()) == Some(asked.as_str());
             if told && statement.kind == StatementKind::If && self.scope.function().assigned.iter().all(|a| self.scope.name(a.0) != name) {
@@ -507,11 +521,15 @@ impl Outliner<'_, '_> {
     /// `config["key"]`, written like that.
     fn is_item(&self, prefix: &str, value: ValueId, key: ValueId) -> bool {
         let body = self.scope.body();
-        let Op::Const(crate::facts::Const::Str(key)) = body.op(key) else { return false };
+        let Op::Const(crate::facts::Const::Str(key)) = body.op(key) else {
+            return false;
+        };
         let key = self.scope.name(key);
         let text = self.scope.text(body.value(value).span);
         let written = [format!("{prefix}[\"{key}\"]"), format!("{prefix}['{key}']")];
-        written.iter().any(|w| w == text) && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !key.starts_with(|c: char| c.is_ascii_digit())
+        written.iter().any(|w| w == text)
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+            && !key.starts_with(|c: char| c.is_ascii_digit())
     }
 
     /// A function that is defined in the range reads a name.

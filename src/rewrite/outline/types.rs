@@ -132,7 +132,9 @@ impl Types<'_, '_> {
                     Op::Param(index) => self.scope.function().params[index as usize].annotation,
                     _ => None,
                 };
-                let said = mapped.and_then(|a| of_items(self.scope.text(a.span))).filter(|ty| is_schema_type(*ty));
+                let said = mapped
+                    .and_then(|a| of_items(self.scope.text(a.span)))
+                    .filter(|ty| is_schema_type(*ty));
                 said.map(|ty| Typed { ty, proven: true }).or_else(|| self.by_kind(value))
             }
             Op::Call(call) => self.call(value, body.call(call).callee),
@@ -262,7 +264,10 @@ impl Types<'_, '_> {
         })?;
         let typed = match self.scope.param_type(index) {
             Some(told) if typed.ty.base == Base::Number && !told.list && matches!(told.base, Base::Int | Base::Float) => Typed {
-                ty: Type { base: told.base, ..typed.ty },
+                ty: Type {
+                    base: told.base,
+                    ..typed.ty
+                },
                 ..typed
             },
             _ => typed,
@@ -278,9 +283,9 @@ impl Types<'_, '_> {
     /// The body asks with `isinstance`: how it is used on one path says nothing of the others.
     fn asked_what_it_is(&self, value: ValueId) -> bool {
         let body = self.scope.body();
-        body.calls
-            .iter()
-            .any(|call| call.args.first().is_some_and(|a| a.value == value) && self.scope.dotted(call.callee).as_deref() == Some("isinstance"))
+        body.calls.iter().any(|call| {
+            call.args.first().is_some_and(|a| a.value == value) && self.scope.dotted(call.callee).as_deref() == Some("isinstance")
+        })
     }
 
     /// The body asks whether the value is `None`.
