@@ -301,7 +301,7 @@ impl Outliner<'_, '_> {
                 continue;
             }
             let taken = values::taken(self.scope.body(), values);
-            let Err(why) = self.input(name, range, &taken, values, span, &mut found, doubts) else {
+            let Err(why) = self.input(name, range, &taken, (values, span), &mut found, doubts) else {
                 continue;
             };
             let recomputed = self
@@ -351,8 +351,7 @@ impl Outliner<'_, '_> {
         name: Name,
         range: &Range,
         taken: &BTreeSet<ValueId>,
-        values: (ValueId, ValueId),
-        span: Span,
+        (values, span): ((ValueId, ValueId), Span),
         found: &mut Vec<Found>,
         doubts: &mut Vec<String>,
     ) -> Result<(), Refused> {
