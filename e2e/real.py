@@ -155,10 +155,22 @@ def observe_all(what, root, project, only, packages):
     interpreter.prepare()
     absent.install(root)
     torch.set_num_threads(1)  # a fork keeps no other thread
+    warm_up() if what == "ops" else None
     absent.ASKED_FOR.update(name.partition(":")[0] for name, _ in ROWS[project])
     for name, arguments in ROWS[project]:
         if only in f"{project} {name}":
             print(f"{MARK}{json.dumps({key_of(name, arguments): observe_one(name, arguments, project, what == 'ops')})}", flush=True)
+
+
+def warm_up():
+    """What opcheck imports at its first use is imported once, not in every child."""
+    import torch
+
+    with torch.library._scoped_library("warm_up", "FRAGMENT") as library:
+        library.define("op(Tensor x) -> Tensor")
+        library.impl("op", torch.clone, "CompositeExplicitAutograd")
+        library._register_fake("op", torch.empty_like)
+        torch.library.opcheck(torch.ops.warm_up.op.default, (torch.ones(2),), raise_exception=False)
 
 
 def key_of(name, arguments):
@@ -189,7 +201,7 @@ def observe_one(name, arguments, project, registered):
     return seen
 
 
-def in_child(question, seconds=120):
+def in_child(question, seconds=400):
     """The answer of a process of its own: a launcher that reads where nothing is takes only that down."""
     readable, writable = os.pipe()
     child = os.fork()
