@@ -90,7 +90,8 @@ pub struct Program {
     pub files: Vec<ProgramFile>,
     /// Kernels sorted by place.
     pub kernels: Vec<Kernel>,
-    /// Functions of interest, sorted by place: those that launch, pass a kernel to one that launches it, or implement an op.
+    /// Functions of interest, sorted by place: those that launch, pass a kernel to one that launches it, call a kernel of
+    /// another library, or implement an op.
     pub functions: Vec<Func>,
     /// Registered ops, sorted by place, disabled registrations included.
     pub ops: Vec<Op>,
@@ -183,6 +184,23 @@ pub struct Launch {
     pub via: Option<FunctionRef>,
 }
 
+/// A call that runs a kernel past the dispatcher, other than a launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelCall {
+    /// The call.
+    pub call: CallId,
+    /// Its value.
+    pub value: ValueId,
+    /// The whole call.
+    pub place: Place,
+    /// What is called: `flashinfer.norm.rmsnorm`, or as written where code is built (`module.run`).
+    pub callee: String,
+    /// Whose kernel: the framework file's name, or the kernel's dialect.
+    pub library: String,
+    /// What is called is known for sure to be such a kernel, not only to lie in such a library.
+    pub certain: bool,
+}
+
 /// A function of interest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Func {
@@ -190,6 +208,8 @@ pub struct Func {
     pub function: FunctionRef,
     /// Its launches, in order.
     pub launches: Vec<Launch>,
+    /// Its calls into libraries and built code whose kernels go past the dispatcher, in order.
+    pub kernel_calls: Vec<KernelCall>,
     /// How it stands to the dispatcher.
     pub registration: Registration,
     /// The op that it implements, or that covers it.
@@ -214,6 +234,8 @@ pub struct Func {
     pub types: Vec<Option<String>>,
     /// Reachable from a hot root.
     pub hot: bool,
+    /// How hot: larger the nearer a root is and the more calls it has; 0 where it is not hot.
+    pub heat: u32,
     /// Lies in, or is reachable only from, cold code.
     pub cold: bool,
     /// Calls of it in view.
@@ -224,6 +246,13 @@ pub struct Func {
     pub bypasses: Vec<Bypass>,
     /// Whose memory its values may share, and where it is written: what a part of the function mutates.
     pub memory: Memory,
+}
+
+impl Func {
+    /// It launches, or calls a kernel that is no op.
+    pub fn runs_kernels(&self) -> bool {
+        !self.launches.is_empty() || !self.kernel_calls.is_empty()
+    }
 }
 
 /// A hot call of an op's implementation that goes past the op.

@@ -4,10 +4,10 @@ use super::args::{Inventory as Args, TableFormat};
 use super::{Output, Run};
 use crate::finding::{Finding, Safety};
 use crate::pipeline::{self, Checked};
-use crate::program::{Declared, Fake, Func, FunctionRef, Kernel, Op, Program};
+use crate::program::{Declared, Fake, Func, FunctionRef, Kernel, KernelCall, Op, Program};
 use crate::project::{Failure, Request};
 use crate::report::html;
-use crate::report::inventory::{FunctionRow, Inventory, KernelRow, OpRow};
+use crate::report::inventory::{CallRow, FunctionRow, Inventory, KernelRow, OpRow};
 use crate::source::{FileId, Place};
 use std::collections::BTreeMap;
 
@@ -121,6 +121,8 @@ impl Rows<'_> {
             line: self.def_line(f),
             qualname: self.program.qualname(f).to_string(),
             launches: self.launches(func),
+            launches_unknown: func.launches.iter().any(|l| l.kernels.is_empty()),
+            calls: func.kernel_calls.iter().map(|call| self.call(call)).collect(),
             registered: func.registration.word(),
             op: op.map(|op| op.name.clone()),
             registrar: op.map(|op| op.registrar.clone()),
@@ -132,8 +134,17 @@ impl Rows<'_> {
             schema: func.schema.as_ref().ok().cloned(),
             fake: op.and_then(|op| self.fake(op)),
             hot: func.hot,
+            heat: func.heat,
             fix,
             blockers,
+        }
+    }
+
+    fn call(&self, call: &KernelCall) -> CallRow {
+        CallRow {
+            line: self.program.file(call.place.file).source.line(call.place.span.start),
+            callee: call.callee.clone(),
+            library: call.library.clone(),
         }
     }
 

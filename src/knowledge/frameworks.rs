@@ -2,6 +2,7 @@
 
 use super::error::Error;
 use super::op_style::OpStyle;
+use super::outside::{Bypass, Lazy, Root};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::path::Path;
@@ -50,6 +51,16 @@ pub struct Framework {
     pub hot: Vec<String>,
     /// Dotted names that are cold by nature.
     pub cold: Vec<String>,
+    /// Names of functions and methods that are cold by nature, wherever they stand; `*` stands for any letters.
+    pub cold_names: Vec<String>,
+    /// Methods that a hot path runs through.
+    pub root: Vec<Root>,
+    /// Calls that run kernels past the dispatcher.
+    pub bypass: Vec<Bypass>,
+    /// Calls that build native code: what they give, or a member of it, runs a kernel when it is called.
+    pub builders: Vec<String>,
+    /// Functions that import something when it is needed.
+    pub lazy: Vec<Lazy>,
     /// How its own people register an op.
     pub style: Option<OpStyle>,
 }
@@ -280,6 +291,8 @@ pub struct KernelDecorator {
     pub dialect: String,
     /// The kernel language is `triton.language`, so its effects can be read.
     pub triton: bool,
+    /// The host calls such a kernel like a function, or calls what it gives.
+    pub called: bool,
 }
 
 impl Framework {
@@ -314,6 +327,11 @@ impl Framework {
         prepend(&mut self.inference_only, overlay.inference_only);
         prepend(&mut self.hot, overlay.hot);
         prepend(&mut self.cold, overlay.cold);
+        prepend(&mut self.cold_names, overlay.cold_names);
+        prepend(&mut self.root, overlay.root);
+        prepend(&mut self.bypass, overlay.bypass);
+        prepend(&mut self.builders, overlay.builders);
+        prepend(&mut self.lazy, overlay.lazy);
     }
 
     /// All functions with known effects: the rows, then the names that stand in lists.
@@ -354,6 +372,21 @@ impl Framework {
         }
         for row in self.callees().filter(|c| matches(&c.name, name)) {
             lines.push(row.describe(name));
+        }
+        let any = |patterns: &[String]| patterns.iter().any(|p| super::outside::covers(p, name));
+        for row in self.bypass.iter().filter(|b| any(&b.calls)) {
+            let spared = if any(&row.spared) {
+                "runs no kernel, or is an op"
+            } else {
+                "runs kernels past the dispatcher"
+            };
+            lines.push(format!("{name}: {spared}"));
+        }
+        if any(&self.builders) {
+            lines.push(format!("{name}: builds native code, whose calls go past the dispatcher"));
+        }
+        for _ in self.lazy.iter().filter(|l| l.call == name) {
+            lines.push(format!("{name}: imports when needed"));
         }
         for row in self.kernel.iter().filter(|k| k.name == name) {
             lines.push(format!("{name}: makes a kernel of dialect {}", row.dialect));

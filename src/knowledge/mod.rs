@@ -5,6 +5,7 @@ pub mod error;
 pub mod frameworks;
 pub mod op_schema;
 pub mod op_style;
+pub mod outside;
 pub mod torch;
 pub mod triton;
 
@@ -76,6 +77,11 @@ impl Knowledge {
     /// Whether a call hands back the function that it gets, perhaps wrapped (`torch.compile(f)`).
     pub fn keeps_function(&self, call: &str) -> bool {
         self.keeps_function.holds(call)
+    }
+
+    /// What a framework file says of a call that runs kernels past the dispatcher.
+    pub fn bypass(&self, call: &str) -> Option<outside::Known<'_>> {
+        outside::bypass(&self.frameworks, call)
     }
 
     /// A framework by the stem of its file.

@@ -1,5 +1,6 @@
 //! Who calls a function: every mention of it in the project, resolved.
 
+use super::dispatch::Methods;
 use super::host::Host;
 use super::reach;
 use crate::facts::{MODULE, Op, ValueId};
@@ -11,37 +12,75 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// Callers of callers are looked for this many steps out.
 const ROUNDS: usize = 8;
 
-/// Calls and mentions of the functions, of the functions that these stand in, and so on. Each list is sorted by place.
-pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef]) -> FxHashMap<FunctionRef, Vec<Caller>> {
-    let mut known: FxHashMap<FunctionRef, Vec<Caller>> = FxHashMap::default();
+/// Who may call what.
+#[derive(Default)]
+pub(crate) struct Callers {
+    /// Calls and mentions that resolve to a function. Each list is sorted by place.
+    pub(crate) direct: FxHashMap<FunctionRef, Vec<Caller>>,
+    /// Calls of methods through objects of which less is known.
+    pub(crate) through: FxHashMap<FunctionRef, Vec<Edge>>,
+    /// Methods of a name that is called everywhere: not looked for.
+    pub(crate) open: FxHashSet<FunctionRef>,
+}
+
+/// A call of a method through an object.
+pub(crate) struct Edge {
+    /// The call.
+    pub(crate) caller: Caller,
+    /// How sure it is that it may be one.
+    pub(crate) sure: Sure,
+}
+
+/// How sure a call of a method is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sure {
+    /// The object is known to be of the method's class, or of one above it.
+    Known,
+    /// Nothing is known of the object; the arguments fit.
+    Fits,
+    /// Nothing is known of the object, and the arguments are handed on with stars: anything may be meant.
+    Passing,
+}
+
+/// Calls and mentions of the functions, of the functions that these stand in, and so on, but for those of functions that `ends` holds for.
+pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef], ends: impl Fn(FunctionRef) -> bool) -> Callers {
+    let mut known = Callers::default();
     let mut wanted: FxHashSet<FunctionRef> = functions.iter().copied().collect();
     for _ in 0..ROUNDS {
         if wanted.is_empty() {
             break;
         }
-        let mut found = mentions(host, &wanted);
+        let methods = Methods::new(host.resolver, &wanted);
+        let mut found = mentions(host, &wanted, &methods);
+        let through = methods.calls(host.resolver);
         let mut next: FxHashSet<FunctionRef> = FxHashSet::default();
         let mut asked: Vec<FunctionRef> = wanted.iter().copied().collect();
         asked.sort_unstable();
         for f in asked {
             let mut callers = found.remove(&f).unwrap_or_default();
             callers.sort_by_key(|c| (c.place, c.function));
-            next.extend(callers.iter().map(|c| c.function).filter(|c| c.function != MODULE));
-            known.insert(f, callers);
+            next.extend(callers.iter().map(|c| c.function));
+            known.direct.insert(f, callers);
         }
-        next.retain(|f| !known.contains_key(f));
+        next.extend(through.values().flatten().map(|e| e.caller.function));
+        known.through.extend(through);
+        known.open.extend(methods.open);
+        next.retain(|f| f.function != MODULE && !known.direct.contains_key(f) && !ends(*f));
         wanted = next;
     }
     known
 }
 
-fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>) -> FxHashMap<FunctionRef, Vec<Caller>> {
+fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods) -> FxHashMap<FunctionRef, Vec<Caller>> {
     let resolver = host.resolver;
     let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
-    let mentioned = reach::Mentioned::new(resolver, wanted);
+    // Methods are asked for by their names as attributes, but for those of common names.
+    let plain = wanted.iter().filter(|f| resolver.function(**f).class.is_none());
+    let plain: FxHashSet<FunctionRef> = plain.chain(&methods.open).copied().collect();
+    let mentioned = reach::Mentioned::new(resolver, &plain);
     let asked = mentioned.asked();
     let per_file: Vec<Vec<(FunctionRef, Caller)>> = resolver
-        .files_where(|id, words| asked.is_in(id, words))
+        .files_where(|id, words| methods.concern(id) || asked.is_in(id, words))
         .into_par_iter()
         .map(|file| in_file(host, file, &names, wanted))
         .collect();

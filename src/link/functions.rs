@@ -4,17 +4,16 @@ use super::calls;
 use super::conditions::{Condition, contradicts};
 use super::host::{Abs, Effect, Host, Root, Summary};
 use super::launches::Candidates;
+use super::outside;
 use super::resolve::{ClassRef, Resolver};
+use super::standing::{Places, Standing, is_autograd};
 use super::types::{Kind, param_kind};
 use super::{Options, schema};
-use crate::facts::{CompareOp, FunctionKind, MODULE, Op as Code, ValueId};
-use crate::knowledge::frameworks::Decorates;
+use crate::facts::{CompareOp, FunctionKind, Op as Code, ValueId};
 use crate::program::{
-    Bypass, Caller, Func, FunctionRef, Inline, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite,
-    Write,
+    Func, FunctionRef, Inline, KernelCall, KernelId, Launch, Op, OpId, Registration, ReturnPath, ReturnShape, Returned, StateWrite, Write,
 };
 use crate::source::{Place, Span};
-use crate::words::Word;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
@@ -32,8 +31,10 @@ pub(crate) fn assemble(
     options: &Options,
     kernels: &FxHashMap<FunctionRef, KernelId>,
     candidates: Candidates,
+    outside: outside::Found,
     ops: &[Op],
 ) -> Linked {
+    let mut outside: FxHashMap<FunctionRef, Vec<KernelCall>> = outside.into_iter().collect();
     let mut implements: FxHashMap<FunctionRef, OpId> = FxHashMap::default();
     for (i, op) in ops.iter().enumerate() {
         for f in op.implementation.into_iter().chain(op.further.iter().copied()) {
@@ -46,15 +47,21 @@ pub(crate) fn assemble(
     let run: Vec<(FunctionRef, Option<Arc<Summary>>)> = candidates.functions.par_iter().map(|&f| (f, host.summary(f))).collect();
     let run: Vec<(FunctionRef, Option<Arc<Summary>>)> = run
         .into_iter()
-        .filter(|(f, s)| implements.contains_key(f) || s.as_ref().is_none_or(|s| !s.launches.is_empty()))
+        .filter(|(f, s)| implements.contains_key(f) || outside.contains_key(f) || s.as_ref().is_none_or(|s| !s.launches.is_empty()))
         .collect();
     let names: Vec<FunctionRef> = run.iter().map(|(f, _)| *f).collect();
-    let callers = calls::callers(host, &names);
-    let standing = Standing::new(host, options, &callers, &implements, ops);
+    let places = Places::new(host, options, &implements, ops);
+    let callers = calls::callers(host, &names, |f| places.ends(f));
+    let standing = Standing::new(&places, options, &callers);
+    let run: Vec<(FunctionRef, Option<Arc<Summary>>, Vec<KernelCall>)> = run
+        .into_iter()
+        .map(|(f, summary)| (f, summary, outside.remove(&f).unwrap_or_default()))
+        .collect();
     let functions: Vec<Func> = run
         .into_par_iter()
-        .map(|(f, summary)| {
+        .map(|(f, summary, kernel_calls)| {
             let mut func = describe(host, kernels, f, summary.as_deref());
+            func.kernel_calls = kernel_calls;
             let mutated: Vec<&str> = func.mutates.iter().map(|w| param_text(host, f, w.param)).collect();
             let (types, schema) = schema::infer_each(host.resolver, f, options.torch);
             func.schema = schema.map(|s| s.text(&mutated));
@@ -91,6 +98,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
     let mut func = Func {
         function: f,
         launches: Vec::new(),
+        kernel_calls: Vec::new(),
         registration: Registration::No,
         op: None,
         inline: inline(host, f),
@@ -103,6 +111,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         schema: Err(Vec::new()),
         types: Vec::new(),
         hot: false,
+        heat: 0,
         cold: resolver.files[f.file.index()].cold,
         callers: Vec::new(),
         without_grad: false,
@@ -385,269 +394,6 @@ fn inline(host: &Host<'_>, f: FunctionRef) -> Option<Inline> {
     }
 }
 
-fn is_autograd(host: &Host<'_>, class: ClassRef) -> bool {
-    host.resolver.derives_from(class, |b| {
-        b == "torch.autograd.Function" || b == "torch.autograd.function.Function" || b == "torch.autograd.function.InplaceFunction"
-    })
-}
-
-/// How functions stand to the dispatcher, to hot and cold code and to autograd: questions over the callers.
-struct Standing<'s, 'a> {
-    host: &'s Host<'a>,
-    options: &'s Options,
-    callers: &'s FxHashMap<FunctionRef, Vec<Caller>>,
-    implements: &'s FxHashMap<FunctionRef, OpId>,
-    ops: &'s [Op],
-    inference_only: Vec<String>,
-    exported: FxHashSet<FunctionRef>,
-}
-
-impl<'s, 'a> Standing<'s, 'a> {
-    fn new(
-        host: &'s Host<'a>,
-        options: &'s Options,
-        callers: &'s FxHashMap<FunctionRef, Vec<Caller>>,
-        implements: &'s FxHashMap<FunctionRef, OpId>,
-        ops: &'s [Op],
-    ) -> Self {
-        let frameworks = host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
-        let inference_only = frameworks.chain(options.inference_only.iter().cloned()).collect();
-        Self {
-            host,
-            options,
-            callers,
-            implements,
-            ops,
-            inference_only,
-            exported: exported(host, callers),
-        }
-    }
-
-    fn place(&self, f: FunctionRef, func: &mut Func) {
-        func.callers = self.callers.get(&f).cloned().unwrap_or_default();
-        func.cold |= self.is_cold(f, &mut Vec::new());
-        func.hot = !func.cold && self.is_hot(f);
-        func.without_grad = self.without_grad(f, &mut Vec::new());
-        if let Some(&op) = self.implements.get(&f) {
-            func.op = Some(op);
-            func.registration = if self.ops[op.0 as usize].disabled {
-                Registration::Disabled
-            } else {
-                Registration::Yes
-            };
-            if self.ops[op.0 as usize].plain && !self.ops[op.0 as usize].disabled {
-                func.bypasses = self.bypasses(f);
-            }
-            return;
-        }
-        if let Some(op) = self.covering(f, &mut Vec::new()) {
-            func.op = Some(op);
-            func.registration = Registration::Covered;
-            return;
-        }
-        if self.is_recorded(f, &mut Vec::new()) {
-            func.registration = Registration::Recorded;
-        }
-    }
-
-    /// Hot calls of an op's implementation from outside of every op.
-    fn bypasses(&self, f: FunctionRef) -> Vec<Bypass> {
-        let calls = self
-            .callers
-            .get(&f)
-            .into_iter()
-            .flatten()
-            .filter(|c| c.call.is_some() && c.function != f);
-        let bypass = |caller: &Caller| {
-            let at = caller.function;
-            let inside = self.is_op(at).is_some() || self.covering(at, &mut Vec::new()).is_some();
-            let hot = || !self.is_cold(at, &mut Vec::new()) && self.is_hot(at);
-            (!inside && hot()).then(|| Bypass {
-                caller: caller.clone(),
-                without_grad: self.without_grad(at, &mut Vec::new()),
-            })
-        };
-        calls.filter_map(bypass).collect()
-    }
-
-    fn is_op(&self, f: FunctionRef) -> Option<OpId> {
-        self.implements.get(&f).copied().filter(|op| !self.ops[op.0 as usize].disabled)
-    }
-
-    /// The op inside which every known call of a function runs.
-    fn covering(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> Option<OpId> {
-        if seen.contains(&f) || seen.len() > 12 || self.exported.contains(&f) {
-            return None;
-        }
-        seen.push(f);
-        let callers = self.callers.get(&f)?;
-        let mut op = None;
-        for caller in callers.iter().filter(|c| c.function != f) {
-            caller.call?;
-            op = Some(match self.is_op(caller.function) {
-                Some(op) => op,
-                None => self.covering(caller.function, seen)?,
-            });
-        }
-        op
-    }
-
-    /// Whether every known call comes from methods of an `autograd.Function`.
-    fn is_recorded(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
-        if let Some(class) = self.host.resolver.function(f).class
-            && is_autograd(self.host, ClassRef { file: f.file, class })
-        {
-            return true;
-        }
-        if seen.contains(&f) || seen.len() > 12 || self.exported.contains(&f) {
-            return false;
-        }
-        seen.push(f);
-        let Some(callers) = self.callers.get(&f) else { return false };
-        let mut callers = callers.iter().filter(|c| c.function != f).peekable();
-        callers.peek().is_some() && callers.all(|c| c.call.is_some() && self.is_recorded(c.function, seen))
-    }
-
-    fn is_cold(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
-        if self.host.resolver.files[f.file.index()].cold {
-            return true;
-        }
-        if seen.contains(&f) || seen.len() > 8 {
-            return false;
-        }
-        seen.push(f);
-        let Some(callers) = self.callers.get(&f) else { return false };
-        !callers.is_empty()
-            && callers
-                .iter()
-                .all(|c| c.function != f && c.function.function != MODULE && self.is_cold(c.function, seen))
-    }
-
-    /// Whether a root of hot code leads to a function: `forward` of a module, or what the settings and frameworks name.
-    fn is_hot(&self, f: FunctionRef) -> bool {
-        let mut seen: FxHashSet<FunctionRef> = FxHashSet::default();
-        let mut next = vec![f];
-        while let Some(f) = next.pop() {
-            if !seen.insert(f) || seen.len() > 400 {
-                continue;
-            }
-            if self.is_hot_root(f) {
-                return true;
-            }
-            next.extend(self.callers.get(&f).into_iter().flatten().map(|c| c.function));
-        }
-        false
-    }
-
-    fn is_hot_root(&self, f: FunctionRef) -> bool {
-        let resolver = self.host.resolver;
-        let function = resolver.function(f);
-        let name = resolver.text(f.file, function.name);
-        if let Some(class) = function.class {
-            let class = ClassRef { file: f.file, class };
-            if name.starts_with("forward") && resolver.derives_from(class, |b| b == "torch.nn.Module") || is_autograd(self.host, class) {
-                return true;
-            }
-        }
-        let listed = self
-            .options
-            .hot
-            .iter()
-            .chain(self.host.knowledge.frameworks.iter().flat_map(|f| &f.hot));
-        let qualified = resolver.qualified(f);
-        listed.into_iter().any(|pattern| matches_dotted(pattern, &qualified))
-    }
-
-    fn without_grad(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
-        let resolver = self.host.resolver;
-        if self.is_op(f).is_some() || self.runs_no_grad(f) {
-            return true;
-        }
-        let qualified = resolver.qualified(f);
-        if self.inference_only.iter().any(|p| matches_dotted(p, &qualified)) {
-            return true;
-        }
-        if let Some(class) = resolver.function(f).class
-            && is_autograd(self.host, ClassRef { file: f.file, class })
-        {
-            return true;
-        }
-        let private = resolver.text(f.file, resolver.function(f).name).starts_with('_');
-        if !private || seen.contains(&f) || seen.len() > 8 || self.exported.contains(&f) {
-            return false;
-        }
-        seen.push(f);
-        let Some(callers) = self.callers.get(&f) else { return false };
-        !callers.is_empty()
-            && callers
-                .iter()
-                .all(|c| c.call.is_some() && c.function != f && self.without_grad(c.function, seen))
-    }
-
-    fn runs_no_grad(&self, f: FunctionRef) -> bool {
-        let resolver = self.host.resolver;
-        let parent = resolver.parent(f);
-        resolver.function(f).decorators.iter().any(|d| {
-            let callee = match resolver.body(parent).op(d.value) {
-                Code::Call(call) => resolver.body(parent).call(call).callee,
-                _ => d.value,
-            };
-            let names = resolver.dotted(parent, callee);
-            names
-                .iter()
-                .any(|n| matches!(n.as_str(), "torch.no_grad" | "torch.inference_mode" | "torch.autograd.no_grad"))
-                || names.iter().any(|n| {
-                    self.host
-                        .knowledge
-                        .frameworks
-                        .iter()
-                        .any(|k| k.decorator.iter().any(|r| r.does == Decorates::NoGrad && r.name == *n))
-                })
-        })
-    }
-}
-
 fn param_text<'a>(host: &Host<'a>, f: FunctionRef, param: u16) -> &'a str {
     host.resolver.text(f.file, host.resolver.function(f).params[param as usize].name)
-}
-
-/// Whether a dotted name lies at or below a pattern; `*` stands for one part.
-pub(crate) fn matches_dotted(pattern: &str, name: &str) -> bool {
-    let mut name = name.split('.');
-    pattern.split('.').all(|p| name.next().is_some_and(|n| p == "*" || p == n))
-}
-
-/// Functions that the project shows to the outside: listed in `__all__`, or imported by an `__init__` file.
-fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> FxHashSet<FunctionRef> {
-    let resolver = host.resolver;
-    let mut asked: Vec<FunctionRef> = callers.keys().copied().collect();
-    asked.sort_unstable();
-    let names: FxHashMap<&str, Vec<FunctionRef>> = asked.iter().fold(FxHashMap::default(), |mut map, &f| {
-        map.entry(resolver.text(f.file, resolver.function(f).name))
-            .or_insert_with(Vec::new)
-            .push(f);
-        map
-    });
-    let mut out = FxHashSet::default();
-    for &f in &asked {
-        let facts = resolver.facts(f.file);
-        let name = resolver.text(f.file, resolver.function(f).name);
-        if resolver.parent(f).function == MODULE && facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == name)) {
-            out.insert(f);
-        }
-    }
-    let asked: FxHashSet<Word> = names.keys().map(|n| Word::of(n)).collect();
-    for id in resolver.files_where(|id, words| resolver.files[id.index()].is_package && words.has_any(&asked)) {
-        let file = &resolver.files[id.index()];
-        for import in file.facts.imports.iter().filter(|i| i.function == MODULE) {
-            let Some(member) = import.member else { continue };
-            let Some(candidates) = names.get(file.facts.name(member)) else {
-                continue;
-            };
-            let Some(id) = resolver.modules.file(&file.module) else { continue };
-            let found = resolver.export(id, file.facts.name(import.bound));
-            out.extend(candidates.iter().filter(|f| found.contains(&super::resolve::Entity::Function(**f))));
-        }
-    }
-    out
 }

@@ -20,6 +20,15 @@ pub(crate) struct Candidates {
     pub(crate) loose: Vec<(FunctionRef, ValueId, Vec<FunctionRef>)>,
 }
 
+impl Candidates {
+    /// Adds functions.
+    pub(crate) fn add(&mut self, functions: impl Iterator<Item = FunctionRef>) {
+        self.functions.extend(functions);
+        self.functions.sort_unstable();
+        self.functions.dedup();
+    }
+}
+
 /// Looks at every body.
 pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
     let resolver = host.resolver;
@@ -122,7 +131,7 @@ fn of_file(host: &Host<'_>, file: FileId, kernels: &FxHashSet<&str>, launcher_ca
 }
 
 /// A function defined inside a kernel, or a lambda of a heuristic, runs on no host.
-fn inside_kernel(host: &Host<'_>, mut at: FunctionRef) -> bool {
+pub(crate) fn inside_kernel(host: &Host<'_>, mut at: FunctionRef) -> bool {
     while at.function != MODULE {
         at = host.resolver.parent(at);
         if host.is_kernel(at) {

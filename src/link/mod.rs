@@ -2,15 +2,19 @@
 
 mod calls;
 pub(crate) mod conditions;
+mod dispatch;
 mod functions;
 mod host;
 mod kernels;
 mod launches;
 mod modules;
+mod outside;
 mod reach;
+mod receivers;
 mod registry;
 mod resolve;
 mod schema;
+mod standing;
 mod types;
 
 use crate::knowledge::Knowledge;
@@ -54,8 +58,10 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
     let mut ops = registry::ops(&resolver, &mut registry);
     registry.learn_ops(knowledge, &ops);
     let host = Host::new(&resolver, knowledge, &effects, &registry);
-    let candidates = launches::candidates(&host);
-    let linked = functions::assemble(&host, options, &ids, candidates, &ops);
+    let mut candidates = launches::candidates(&host);
+    let outside = outside::calls(&host, &found);
+    candidates.add(outside.iter().map(|(f, _)| *f));
+    let linked = functions::assemble(&host, options, &ids, candidates, outside, &ops);
     let mut kernels: Vec<_> = found.into_iter().map(|(k, _)| k).collect();
     for launch in linked.functions.iter().flat_map(|f| &f.launches).chain(&linked.loose) {
         for kernel in &launch.kernels {

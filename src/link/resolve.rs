@@ -6,6 +6,7 @@
 mod calls;
 mod classes;
 mod displays;
+mod lazy;
 mod names;
 mod texts;
 

@@ -131,6 +131,7 @@ impl<'a> Calls<'a> {
             for launch in &func.launches {
                 launches.extend(launch.value.map(|v| ((launch.function, v), ())));
             }
+            launches.extend(func.kernel_calls.iter().map(|c| ((func.function, c.value), ())));
             launchers.extend(func.callers.iter().filter_map(|c| Some(((c.function, c.call?), i))));
         }
         Self {
@@ -151,12 +152,12 @@ impl<'a> Calls<'a> {
             return None;
         };
         let func = &self.program.functions[*self.launchers.get(&(at, call))?];
-        (!func.launches.is_empty()).then_some(func)
+        func.runs_kernels().then_some(func)
     }
 
     /// The function launches, and no op stands in between.
     fn launches_itself(&self, function: FunctionRef) -> bool {
-        let bare = |func: &Func| !func.launches.is_empty() && func.registration != crate::program::Registration::Yes;
+        let bare = |func: &Func| func.runs_kernels() && func.registration != crate::program::Registration::Yes;
         self.program.func(function).is_some_and(bare)
     }
 }

@@ -1,6 +1,6 @@
 //! The launch sits in a method, closure or module body, where it cannot become an op as it stands.
 
-use super::unregistered_launcher::{bypasses, finding, launches};
+use super::unregistered_launcher::{bypasses, covered, finding, launches};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Level};
 use crate::program::{Inline, Launch, Program};
@@ -35,6 +35,7 @@ fn check(cx: &mut Context) {
     for launch in &cx.program.loose_launches {
         cx.findings.push(loose(cx.program, launch));
     }
+    covered(cx, &RULE, |func| func.inline.is_some());
 }
 
 fn place_of(inline: Inline) -> &'static str {

@@ -22,6 +22,7 @@ mod swallowed_registration;
 mod syntax_error;
 mod unannotated_parameter;
 mod unrecorded_op;
+mod unregistered_kernel_call;
 mod unregistered_launcher;
 mod unsupported_annotation;
 mod unsupported_default;
@@ -76,6 +77,7 @@ impl Context<'_> {
 pub static ALL: &[&Rule] = &[
     // registration
     &unregistered_launcher::RULE,
+    &unregistered_kernel_call::RULE,
     &inline_launch::RULE,
     &disabled_registration::RULE,
     &unrecorded_op::RULE,

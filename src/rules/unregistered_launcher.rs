@@ -2,7 +2,7 @@
 
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
-use crate::program::{Func, Launch, Program, Registration, Step, Write};
+use crate::program::{Func, Launch, OpId, Program, Registration, Step, Write};
 use crate::rewrite::{Assessment, Rewrite};
 
 /// The rule.
@@ -24,6 +24,47 @@ fn check(cx: &mut Context) {
             cx.findings.push(finding(&RULE, cx.program, func, &rewrite, i, message));
         }
     }
+    covered(cx, &RULE, |func| func.inline.is_none());
+}
+
+/// What runs inside of an op only: a note, for those who ask for the rule by its name.
+pub(super) fn covered(cx: &mut Context, rule: &'static Rule, concerns: impl Fn(&Func) -> bool) {
+    if !cx.is_selected(rule) {
+        return;
+    }
+    let program = cx.program;
+    for func in &program.functions {
+        if let (Registration::Covered, Some(op), false) = (func.registration, func.op, func.launches.is_empty())
+            && concerns(func)
+        {
+            cx.findings.push(Finding {
+                rule: rule.name,
+                level: Level::Note,
+                certainty: Certainty::Likely,
+                message: format!(
+                    "`{}` {} inside of the op `{}`",
+                    program.qualname(func.function),
+                    launches(program, func),
+                    program.ops[op.0 as usize].name
+                ),
+                help: None,
+                place: program.name_place(func.function),
+                primary: "its calls are recorded as that op".to_string(),
+                labels: labels(program, func),
+                notes: shared_record(program, op).into_iter().collect(),
+                fix: None,
+                heat: 0,
+            });
+        }
+    }
+}
+
+/// Several launches under one op have one record of shapes between them.
+fn shared_record(program: &Program, op: OpId) -> Option<String> {
+    let under = program.functions.iter().filter(|f| f.op == Some(op));
+    let launches: usize = under.map(|f| f.launches.len() + f.kernel_calls.len()).sum();
+    let name = &program.ops[op.0 as usize].name;
+    (launches > 1).then(|| format!("`{name}` covers {launches} launches: they share its one record of shapes"))
 }
 
 /// It launches, and its calls leave no op behind.
@@ -53,7 +94,17 @@ pub(super) fn finding(rule: &'static Rule, program: &Program, func: &Func, rewri
         labels: labels(program, func),
         notes: notes(func, &fix, &assessment.part),
         fix: Some(fix),
-        heat: u32::from(func.hot),
+        heat: heat(program, func),
+    }
+}
+
+/// A hot function's own heat, and more where others of its file are ops already.
+pub(super) fn heat(program: &Program, func: &Func) -> u32 {
+    let file = func.function.file;
+    let registered = |f: &&Func| f.function.file == file && f.registration == Registration::Yes && !f.launches.is_empty();
+    match func.heat {
+        0 => 0,
+        heat => heat + 5 * u32::from(program.functions.iter().any(|f| registered(&f))),
     }
 }
 
@@ -134,7 +185,7 @@ pub(super) fn steps(steps: &[Step]) -> Vec<Label> {
     steps[..1].iter().chain(&steps[steps.len() - 3..]).map(label).collect()
 }
 
-fn help(program: &Program, func: &Func, assessment: &Assessment) -> Option<String> {
+pub(super) fn help(program: &Program, func: &Func, assessment: &Assessment) -> Option<String> {
     if assessment.op.is_empty() {
         return None;
     }
@@ -167,11 +218,16 @@ fn notes(func: &Func, fix: &Fix, part: &[String]) -> Vec<String> {
     if func.registration == Registration::Recorded {
         notes.push("it runs inside of an `autograd.Function`, whose `apply` leaves an event with shapes".to_string());
     }
+    notes.extend(fix_notes(fix));
+    notes
+}
+
+/// Why a fix is not safe, or why there is none.
+pub(super) fn fix_notes(fix: &Fix) -> Vec<String> {
     let word = match fix.safety {
-        Safety::Safe => return notes,
+        Safety::Safe => return Vec::new(),
         Safety::Unsafe => "the fix is unsafe",
         Safety::Shown => "no automatic fix",
     };
-    notes.extend(fix.reasons.iter().map(|reason| format!("{word}: {reason}")));
-    notes
+    fix.reasons.iter().map(|reason| format!("{word}: {reason}")).collect()
 }

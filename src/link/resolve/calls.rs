@@ -29,6 +29,7 @@ impl Resolver<'_> {
         for callee in callees {
             match callee {
                 Entity::Class(class) => out.push(Entity::Instance(class)),
+                Entity::External(path) if self.collect_named(v, call, &path, depth, out) => {}
                 Entity::External(path) => match first {
                     Some(arg) if self.knowledge.keeps_function(&path) => {
                         let mut inner = Vec::new();
@@ -63,6 +64,7 @@ impl Resolver<'_> {
                     }
                 }
                 Entity::Made(path, _) => out.push(Entity::Made(format!("{path}()").into(), v)),
+                Entity::Function(f) if self.collect_lazy(v, call, f, out) => {}
                 Entity::Function(f) | Entity::Bound(f) => self.collect_returns(f, depth, out),
                 Entity::Instance(class) => {
                     let mut calls = Vec::new();

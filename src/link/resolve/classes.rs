@@ -4,12 +4,44 @@ use super::{ClassRef, Entities, Entity, MAX_DEPTH, Resolver, ValueRef};
 use crate::facts::{Op, ParamKind, ValueId};
 use crate::program::FunctionRef;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// By convention: `torch.library.Library`, not `torch.empty_like`.
 fn is_class_name(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     last.trim_start_matches('_').starts_with(char::is_uppercase)
+}
+
+thread_local! {
+    /// Attributes whose values are being collected on this thread: `self.x = self.x.next` adds nothing.
+    static INSIDE: RefCell<Vec<(ClassRef, Box<str>)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// While it lives, an attribute is being collected.
+struct Inside;
+
+impl Inside {
+    fn enter(class: ClassRef, name: &str) -> Option<Self> {
+        INSIDE.with_borrow_mut(|inside| {
+            if inside.iter().any(|(c, n)| *c == class && **n == *name) {
+                return None;
+            }
+            inside.push((class, name.into()));
+            Some(Self)
+        })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.with_borrow_mut(Vec::pop);
+    }
+}
+
+/// An attribute is being collected: what is found meanwhile may lack it.
+pub(super) fn is_inside_attribute() -> bool {
+    INSIDE.with_borrow(|inside| !inside.is_empty())
 }
 
 impl Resolver<'_> {
@@ -71,27 +103,25 @@ impl Resolver<'_> {
                 }
             }
         }
-        if instance {
-            for value in self.instance_values(class).get(name).into_iter().flatten() {
+        if instance
+            && let Some(values) = self.instance_values(class).get(name)
+            && let Some(_inside) = Inside::enter(class, name)
+        {
+            for value in values {
                 self.collect(*value, depth, out);
             }
         }
         if !out.is_empty() {
             return;
         }
+        let parent = FunctionRef {
+            file: class.file,
+            function: info.parent,
+        };
         for &base in &info.bases {
             let mut bases = Vec::new();
-            self.collect(
-                ValueRef {
-                    at: FunctionRef {
-                        file: class.file,
-                        function: info.parent,
-                    },
-                    value: base,
-                },
-                depth,
-                &mut bases,
-            );
+            let value = self.plain_base(parent, base);
+            self.collect(ValueRef { at: parent, value }, depth, &mut bases);
             for entity in bases {
                 match entity {
                     Entity::Class(base) if base != class => self.collect_member(base, name, instance, depth, out),
@@ -157,6 +187,11 @@ impl Resolver<'_> {
         map
     }
 
+    /// What the methods of a class assign to one attribute of `self`.
+    pub(crate) fn attribute_values(&self, class: ClassRef, name: &str) -> Vec<ValueRef> {
+        self.instance_values(class).get(name).cloned().unwrap_or_default()
+    }
+
     /// The classes that a class derives from, itself first, in order of lookup, without those outside the project.
     pub(crate) fn lineage(&self, class: ClassRef) -> Vec<ClassRef> {
         let mut line = vec![class];
@@ -181,7 +216,16 @@ impl Resolver<'_> {
             file: class.file,
             function: info.parent,
         };
-        info.bases.iter().flat_map(|&base| self.entities(at, base)).collect()
+        let bases = info.bases.iter().map(|&base| self.plain_base(at, base));
+        bases.flat_map(|base| self.entities(at, base)).collect()
+    }
+
+    /// `Base` of `Base[T]`.
+    fn plain_base(&self, at: FunctionRef, base: ValueId) -> ValueId {
+        match self.body(at).op(base) {
+            Op::Index(object, _) => object,
+            _ => base,
+        }
     }
 
     /// Whether a class derives, at any depth, from something outside with this dotted name.

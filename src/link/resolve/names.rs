@@ -1,5 +1,6 @@
 //! Names: bindings of the file, imports, star imports, builtins.
 
+use super::classes::is_inside_attribute;
 use super::{Entities, Entity, MAX_DEPTH, Resolver, ValueRef};
 use crate::facts::{Const, FunctionKind, MODULE, Name, Op};
 use crate::link::modules::{Found, absolute};
@@ -24,7 +25,7 @@ impl Resolver<'_> {
         found.sort_unstable();
         found.dedup();
         let found = Arc::new(found);
-        if complete && depth + 8 > MAX_DEPTH {
+        if complete && depth + 8 > MAX_DEPTH && !is_inside_attribute() {
             self.exports.write().expect("no panic while locked").insert(key, found.clone());
         }
         found
@@ -38,7 +39,12 @@ impl Resolver<'_> {
         }
         if let Some(id) = self.find_name(file, name) {
             let bound = facts.module().binding(id);
-            if bound.is_none_or(|v| facts.module().body.op(v) == Op::Const(Const::None)) {
+            let body = &facts.module().body;
+            let is_none = |v| match body.op(v) {
+                Op::Annotated(_, value) => body.op(value) == Op::Const(Const::None),
+                op => op == Op::Const(Const::None),
+            };
+            if bound.is_none_or(is_none) {
                 // `_lib = None`, and a function with `global _lib` fills it in.
                 for &value in self.filled_in(file).get(&id).into_iter().flatten() {
                     self.collect(value, depth, out);

@@ -104,10 +104,11 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
     Ok(outlined)
 }
 
-/// The values of a function's launches.
+/// The values of a function's launches and calls of kernels.
 fn launches(func: &Func) -> Result<Vec<ValueId>, Refused> {
     let values: Option<Vec<ValueId>> = func.launches.iter().map(|l| l.value).collect();
     let mut values = values.ok_or("a decorator launches it")?;
+    values.extend(func.kernel_calls.iter().map(|c| c.value));
     values.sort_unstable();
     values.dedup();
     if values.is_empty() {

@@ -179,8 +179,9 @@ impl Outliner<'_, '_> {
     /// Judges one range.
     fn evaluate(&self, range: Range, launches: &[ValueId]) -> Result<Region, Refused> {
         let values = self.values(range.statements());
-        let inside = |l: &&crate::program::Launch| l.value.is_some_and(|v| values.0 <= v && v < values.1 && !launches.contains(&v));
-        if self.func.launches.iter().any(|l| inside(&l)) {
+        let inside = |v: ValueId| values.0 <= v && v < values.1 && !launches.contains(&v);
+        let own = self.func.launches.iter().filter_map(|l| l.value);
+        if own.chain(self.func.kernel_calls.iter().map(|c| c.value)).any(inside) {
             return Err("another launch stands in between".to_string());
         }
         if self.leaves(range.statements()) {

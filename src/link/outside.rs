@@ -1,0 +1,496 @@
+//! Calls that run kernels past the dispatcher without Triton: libraries that framework files name, code that is built at run
+//! time, kernels of other dialects called as functions.
+//!
+//! Only files that import such a library, build code, or speak of a name that one of these hands on are looked at.
+
+use super::host::Host;
+use super::launches::inside_kernel;
+use super::receivers::{self, Object};
+use super::resolve::{Entity, Resolver};
+use crate::facts::{ArgKind, Call, Const, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::program::{FunctionRef, Kernel, KernelCall, ProgramFile};
+use crate::source::{FileId, Place};
+use crate::words::Word;
+use memchr::memmem;
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// Functions with their calls, sorted.
+pub(crate) type Found = Vec<(FunctionRef, Vec<KernelCall>)>;
+
+/// Names travel over at most so many files: a lazy wrapper, a re-export of it.
+const HANDS: usize = 3;
+
+/// All such calls.
+pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelEffects)]) -> Found {
+    let others = kernels.iter().filter(|(k, _)| !matches!(k.dialect.as_str(), "triton" | "gluon"));
+    let dialects: FxHashMap<FunctionRef, &str> = others.map(|(k, _)| (k.function, k.dialect.as_str())).collect();
+    let search = Search::new(host, dialects);
+    let called = search.called(kernels);
+    let mut names: FxHashSet<String> = called.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    let homes: FxHashSet<FileId> = search.dialects.keys().map(|k| k.file).collect();
+    let words: Vec<(Word, Word)> = called.iter().map(|(name, home)| (Word::of(name), Word::of(home))).collect();
+    let mut files = host.resolver.files_where(|id, has| {
+        search.concerns(&host.resolver.files[id.index()])
+            || homes.contains(&id)
+            || words.iter().any(|(name, home)| has.has(*name) && has.has(*home))
+    });
+    let mut seen: BTreeMap<FileId, Own> = BTreeMap::new();
+    let mut all: Vec<FileId> = files.clone();
+    for _ in 0..HANDS {
+        let looked: Vec<(FileId, Own, Vec<String>)> = files
+            .par_iter()
+            .map(|&file| {
+                let own = search.own(file, &names);
+                let handed_on = search.handed_on(file, &own, &names);
+                (file, own, handed_on)
+            })
+            .collect();
+        let mut new: FxHashSet<String> = FxHashSet::default();
+        for (file, own, handed_on) in looked {
+            seen.insert(file, own);
+            new.extend(handed_on.into_iter().filter(|n| names.insert(n.clone())));
+        }
+        if new.is_empty() {
+            break;
+        }
+        // What was found in a file stands until a later one hands it a name.
+        seen.retain(|file, _| !new.iter().any(|name| host.resolver.find_name(*file, name).is_some()));
+        let words: FxHashSet<Word> = new.iter().map(|n| Word::of(n)).collect();
+        let known: FxHashSet<FileId> = all.iter().copied().collect();
+        files = host.resolver.files_where(|id, has| !known.contains(&id) && has.has_any(&words));
+        all.extend(files.iter().copied());
+    }
+    all.sort_unstable();
+    all.into_par_iter()
+        .flat_map_iter(|file| match seen.get(&file) {
+            Some(own) => search.in_file(file, own),
+            None => search.in_file(file, &search.own(file, &names)),
+        })
+        .collect()
+}
+
+struct Search<'s, 'a> {
+    host: &'s Host<'a>,
+    /// Kernels of other dialects.
+    dialects: FxHashMap<FunctionRef, &'s str>,
+    /// Top packages of libraries, each with its word and the ways to import it.
+    libraries: Vec<(String, Word, [String; 4])>,
+    /// Builders of native code: first and last part of the name.
+    builders: Vec<(Word, Word)>,
+}
+
+impl<'s, 'a> Search<'s, 'a> {
+    fn new(host: &'s Host<'a>, dialects: FxHashMap<FunctionRef, &'s str>) -> Self {
+        let rows = host.knowledge.frameworks.iter().flat_map(|k| &k.bypass);
+        let mut tops: Vec<&str> = rows.flat_map(|row| &row.calls).filter_map(|p| p.split('.').next()).collect();
+        tops.sort_unstable();
+        tops.dedup();
+        let ways = |top: &str| {
+            [
+                format!("import {top}"),
+                format!("from {top}"),
+                format!("\"{top}"),
+                format!("'{top}"),
+            ]
+        };
+        let libraries = tops.into_iter().map(|top| (top.to_owned(), Word::of(top), ways(top))).collect();
+        let builders = host.knowledge.frameworks.iter().flat_map(|k| &k.builders);
+        let ends = |name: &String| {
+            let top = name.split('.').next().unwrap_or(name);
+            (Word::of(top), Word::of(name.rsplit('.').next().unwrap_or(name)))
+        };
+        Self {
+            host,
+            dialects,
+            libraries,
+            builders: builders.map(ends).collect(),
+        }
+    }
+
+    /// Kernels of other dialects that the host calls like functions, each with the last part of its module's name.
+    fn called(&self, kernels: &[(Kernel, super::kernels::KernelEffects)]) -> Vec<(&'a str, &'a str)> {
+        let resolver = self.host.resolver;
+        let rows = self
+            .host
+            .knowledge
+            .frameworks
+            .iter()
+            .flat_map(|k| &k.kernel)
+            .filter(|row| row.called);
+        let rows: FxHashSet<&str> = rows.map(|row| row.name.as_str()).collect();
+        let called = kernels.iter().map(|(kernel, _)| kernel).filter(|k| {
+            self.dialects.contains_key(&k.function)
+                && resolver.parent(k.function).function == MODULE
+                && k.decorators.iter().any(|d| rows.contains(d.as_str()))
+        });
+        let names = called.map(|k| {
+            let file = &resolver.files[k.function.file.index()];
+            let home = file.module.rsplit('.').next().unwrap_or(&file.module);
+            (resolver.text(k.function.file, resolver.function(k.function).name), home)
+        });
+        let mut names: Vec<_> = names.collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The file imports a library, or builds code.
+    fn concerns(&self, file: &ProgramFile) -> bool {
+        let text = file.source.text.as_bytes();
+        let imports = |ways: &[String; 4]| ways.iter().any(|way| memmem::find(text, way.as_bytes()).is_some());
+        self.libraries.iter().any(|(_, word, ways)| file.words.has(*word) && imports(ways))
+            || self
+                .builders
+                .iter()
+                .any(|(top, last)| file.words.has(*top) && file.words.has(*last))
+    }
+
+    /// Names of a file that stand for such things: imports, bindings, attributes, functions that hand one back.
+    fn own(&self, file: FileId, known: &FxHashSet<String>) -> Own {
+        let facts = self.host.resolver.facts(file);
+        let mut own = Own {
+            names: facts.names.iter().map(|n| known.contains(&**n)).collect(),
+            imported: vec![false; facts.names.len()],
+            importer: self.host.resolver.find_name(file, "importlib"),
+            lookup: self.host.resolver.find_name(file, "getattr"),
+        };
+        for import in facts.imports.iter().filter(|i| i.level == 0) {
+            let module = facts.name(import.module);
+            let top = module.split('.').next().unwrap_or_default();
+            if self.libraries.iter().any(|(name, ..)| name == top) || self.leads_to_builder(module, import.member.map(|m| facts.name(m))) {
+                own.imported[import.bound.index()] = true;
+            }
+        }
+        for import in facts
+            .imports
+            .iter()
+            .filter(|i| i.member.is_some_and(|m| known.contains(facts.name(m))))
+        {
+            own.names[import.bound.index()] = true;
+        }
+        for _ in 0..3 {
+            let mut more = Vec::new();
+            for (id, function) in facts.functions() {
+                let at = FunctionRef { file, function: id };
+                let speaks = speaking(self, at, &own);
+                for (_, v) in function.body.iter() {
+                    match v.op {
+                        Op::SetAttr(_, name, value) | Op::SetOuter(name, value) if !own.has(name) && speaks[value.index()] => {
+                            more.push(name)
+                        }
+                        Op::Return(value) if !own.has(function.name) && speaks[value.index()] => more.push(function.name),
+                        _ => {}
+                    }
+                }
+                if matches!(function.kind, FunctionKind::Module | FunctionKind::Class) {
+                    for (name, values) in &function.assigned {
+                        if !own.has(*name) && values.iter().any(|&v| speaks[v.index()]) {
+                            more.push(*name);
+                        }
+                    }
+                }
+            }
+            if more.is_empty() {
+                break;
+            }
+            more.into_iter().for_each(|name| own.names[name.index()] = true);
+        }
+        own
+    }
+
+    /// An import on the way to a builder: all but the last two parts of its name, or more.
+    fn leads_to_builder(&self, module: &str, member: Option<&str>) -> bool {
+        let path = member.map_or(module.to_owned(), |member| format!("{module}.{member}"));
+        let leads = |builder: &str| match builder.strip_prefix(&path) {
+            Some("") => true,
+            Some(rest) => rest.starts_with('.') && rest.matches('.').count() <= 2,
+            None => false,
+        };
+        self.host.knowledge.frameworks.iter().flat_map(|k| &k.builders).any(|b| leads(b))
+    }
+
+    /// Names by which other files may reach what this one holds. Plain imports are not handed on, but by `__init__` files.
+    fn handed_on(&self, file: FileId, own: &Own, known: &FxHashSet<String>) -> Vec<String> {
+        let facts = self.host.resolver.facts(file);
+        let module = FunctionRef { file, function: MODULE };
+        let mut found = Vec::new();
+        for (name, value) in &facts.module().bindings {
+            let text = facts.name(*name);
+            let import = matches!(facts.module().body.op(*value), Op::Import(_));
+            if !own.names[name.index()] && !(own.imported[name.index()] && import && self.host.resolver.files[file.index()].is_package)
+                || import && known.contains(text)
+                || text.len() < 4
+            {
+                continue;
+            }
+            let entities = self.host.resolver.entities(module, *value);
+            let stands = entities.iter().any(|e| match e {
+                Entity::External(path) => self.host.knowledge.bypass(path).is_some(),
+                Entity::Made(path, _) => self.is_builder(path) || self.host.knowledge.bypass(path).is_some(),
+                Entity::Function(f) => self.makes(*f),
+                _ => false,
+            });
+            if stands {
+                found.push(text.to_owned());
+            }
+        }
+        found.extend(self.fields(file, own).filter(|name| !known.contains(*name)).map(str::to_owned));
+        found
+    }
+
+    /// Fields of classes that are annotated with a class of a library.
+    fn fields<'o>(&'o self, file: FileId, own: &'o Own) -> impl Iterator<Item = &'a str> + 'o {
+        let resolver = self.host.resolver;
+        let facts = resolver.facts(file);
+        let classes = facts.functions().filter(|(_, f)| f.kind == FunctionKind::Class);
+        let fields = classes.flat_map(move |(id, class)| class.assigned.iter().map(move |a| (FunctionRef { file, function: id }, a)));
+        let annotated = fields.filter(move |(at, (_, values))| {
+            values.iter().any(|&v| match resolver.body(*at).op(v) {
+                Op::Annotated(annotation, _) => annotates(resolver, *at, annotation, own, 6),
+                _ => false,
+            })
+        });
+        annotated
+            .map(move |(_, (name, _))| facts.name(*name))
+            .filter(|name| name.len() >= 6)
+    }
+
+    /// A function that hands back built code.
+    fn makes(&self, f: FunctionRef) -> bool {
+        let body = self.host.resolver.body(f);
+        body.iter().any(|(_, v)| match v.op {
+            Op::Return(value) => self.host.resolver.entities(f, value).iter().any(|e| match e {
+                Entity::Made(path, _) => self.is_builder(path),
+                Entity::External(path) => self.host.knowledge.bypass(path).is_some(),
+                _ => false,
+            }),
+            _ => false,
+        })
+    }
+
+    fn is_builder(&self, path: &str) -> bool {
+        self.builder(path).is_some()
+    }
+
+    /// The framework file that knows a builder.
+    fn builder(&self, path: &str) -> Option<&'s str> {
+        let path = path.trim_end_matches("()");
+        let mut frameworks = self.host.knowledge.frameworks.iter();
+        let found = frameworks.find(|k| k.builders.iter().any(|b| b == path))?;
+        Some(&found.name)
+    }
+
+    fn in_file(&self, file: FileId, own: &Own) -> Found {
+        let facts = self.host.resolver.facts(file);
+        if !own.names.iter().chain(&own.imported).any(|x| *x) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (id, function) in facts.functions() {
+            let at = FunctionRef { file, function: id };
+            if matches!(function.kind, FunctionKind::Module | FunctionKind::Class)
+                || self.host.is_kernel(at)
+                || inside_kernel(self.host, at)
+            {
+                continue;
+            }
+            let speaks = speaking(self, at, own);
+            let mut calls = Vec::new();
+            for (value, v) in function.body.iter() {
+                let Op::Call(id) = v.op else { continue };
+                let call = function.body.call(id);
+                if call.decorates.is_some() || !has_tensor(&function.body, call) || !speaks[call.callee.index()] {
+                    continue;
+                }
+                if let Some((callee, library, certain)) = self.callee(at, call.callee) {
+                    calls.push(KernelCall {
+                        call: id,
+                        value,
+                        place: Place { file, span: v.span },
+                        callee,
+                        library,
+                        certain,
+                    });
+                }
+            }
+            if !calls.is_empty() {
+                found.push((at, calls));
+            }
+        }
+        found
+    }
+
+    /// What a callee is, and whose.
+    fn callee(&self, at: FunctionRef, callee: ValueId) -> Option<(String, String, bool)> {
+        let host = self.host;
+        let body = host.resolver.body(at);
+        let written = || {
+            let text = host.resolver.files[at.file.index()].source.slice(body.value(callee).span);
+            text.split_whitespace().collect::<String>()
+        };
+        let library = |path: &str| {
+            let known = host.knowledge.bypass(path)?;
+            Some((path.to_owned(), known.library.to_owned(), false))
+        };
+        for entity in host.resolver.entities(at, callee) {
+            let found = match entity {
+                Entity::External(path) if !names_class(&path) => library(&path),
+                Entity::Made(path, _) => match self.builder(&path) {
+                    Some(name) => Some((written(), name.to_owned(), true)),
+                    None if names_class(&path) => library(&format!("{path}.__call__")),
+                    None => None,
+                },
+                Entity::Function(f) => self.dialects.get(&f).filter(|_| !self.is_factory(f)).map(|dialect| {
+                    let name = host.resolver.text(f.file, host.resolver.function(f).name);
+                    (name.to_owned(), (*dialect).to_owned(), true)
+                }),
+                _ => None,
+            };
+            if found.is_some() {
+                return found;
+            }
+        }
+        match body.op(callee) {
+            Op::Attr(object, name) => {
+                let name = host.resolver.text(at.file, name);
+                let made = host.resolver.entities(at, object).into_iter().find_map(|e| match e {
+                    Entity::Made(path, _) => self.builder(&path),
+                    _ => None,
+                });
+                if let Some(builder) = made {
+                    return Some((written(), builder.to_owned(), true));
+                }
+                let objects = receivers::objects(host.resolver, at, object);
+                objects.known.iter().find_map(|object| match object {
+                    Object::Outside(path) => library(&format!("{path}.{name}")),
+                    _ => None,
+                })
+            }
+            Op::Call(inner) => self.made_by_factory(at, body.call(inner).callee).map(|d| (written(), d, true)),
+            Op::Index(table, _) => {
+                let text = |v: ValueId| host.resolver.files[at.file.index()].source.slice(body.value(v).span);
+                let filled = body.iter().find_map(|(_, v)| match v.op {
+                    Op::SetIndex(other, _, value) if text(other) == text(table) => self.built(at, value),
+                    _ => None,
+                });
+                filled.map(|name| (written(), name, true))
+            }
+            _ => None,
+        }
+    }
+
+    /// The framework whose builder, or the dialect whose factory, made a value.
+    fn built(&self, at: FunctionRef, value: ValueId) -> Option<String> {
+        let resolver = self.host.resolver;
+        let made = resolver.entities(at, value).into_iter().find_map(|e| match e {
+            Entity::Made(path, _) => self.builder(&path).map(str::to_owned),
+            _ => None,
+        });
+        made.or_else(|| match resolver.body(at).op(value) {
+            Op::Call(call) => self.made_by_factory(at, resolver.body(at).call(call).callee),
+            _ => None,
+        })
+    }
+
+    /// The dialect of a kernel that is made by calling a function which holds it (TileLang).
+    fn made_by_factory(&self, at: FunctionRef, callee: ValueId) -> Option<String> {
+        let mut functions = self.host.resolver.functions(at, callee).into_iter();
+        functions.find_map(|f| self.dialects.get(&f).filter(|_| self.is_factory(f)).map(|d| (*d).to_owned()))
+    }
+
+    /// The kernel is a function inside of it.
+    fn is_factory(&self, f: FunctionRef) -> bool {
+        self.dialects
+            .keys()
+            .any(|k| k.file == f.file && self.host.resolver.parent(*k) == f && *k != f)
+    }
+}
+
+/// Names of a file that stand for outside kernels, by index.
+struct Own {
+    names: Vec<bool>,
+    imported: Vec<bool>,
+    /// `importlib`
+    importer: Option<Name>,
+    /// `getattr`
+    lookup: Option<Name>,
+}
+
+impl Own {
+    fn has(&self, name: Name) -> bool {
+        self.names[name.index()] || self.imported[name.index()]
+    }
+}
+
+/// Which values of a body speak of one of the names: a cheap look, in one pass, before anything is resolved.
+fn speaking(search: &Search<'_, '_>, at: FunctionRef, own: &Own) -> Vec<bool> {
+    let resolver = search.host.resolver;
+    let facts = resolver.facts(at.file);
+    let body = resolver.body(at);
+    let mut flags: Vec<bool> = Vec::with_capacity(body.values.len());
+    let of = |flags: &[bool], v: ValueId| flags.get(v.index()).copied().unwrap_or(false);
+    for (_, value) in body.iter() {
+        let any = |items: &[ValueId]| items.iter().any(|&v| of(&flags, v));
+        let flag = match value.op {
+            Op::Free(name) => own.has(name) || own.importer == Some(name),
+            Op::Import(import) => own.has(facts.imports[import.index()].bound),
+            Op::Function(f) => own.has(facts.function(f).name),
+            Op::Attr(object, name) => own.names[name.index()] || of(&flags, object),
+            Op::Call(call) => {
+                let call = body.call(call);
+                let looks_up = matches!(body.op(call.callee), Op::Free(n) if own.lookup == Some(n));
+                of(&flags, call.callee) || looks_up && call.args.first().is_some_and(|a| of(&flags, a.value))
+            }
+            Op::Index(v, _) | Op::Unpack { value: v, .. } | Op::Iterate(v) | Op::Enter(v) | Op::Star(v) | Op::Suspend(v) => of(&flags, v),
+            Op::Annotated(a, b) | Op::Select(_, a, b) | Op::Binary(_, a, b) => of(&flags, a) || of(&flags, b),
+            Op::Phi(items) | Op::Or(items) | Op::And(items) => any(body.items(items)),
+            Op::Param(i) => {
+                let param = resolver.function(at).params.get(i as usize);
+                let parent = resolver.parent(at);
+                param
+                    .and_then(|p| p.annotation)
+                    .is_some_and(|a| annotates(resolver, parent, a.value, own, 6))
+            }
+            _ => false,
+        };
+        flags.push(flag);
+    }
+    flags
+}
+
+/// Whether an annotation speaks of one of the names.
+fn annotates(resolver: &Resolver<'_>, at: FunctionRef, value: ValueId, own: &Own, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let body = resolver.body(at);
+    let inner = |v: ValueId| annotates(resolver, at, v, own, depth);
+    match body.op(value) {
+        Op::Free(name) => own.has(name),
+        Op::Import(import) => own.has(resolver.facts(at.file).imports[import.index()].bound),
+        Op::Attr(object, _) => inner(object),
+        Op::Binary(_, a, b) | Op::Index(a, b) => inner(a) || inner(b),
+        _ => false,
+    }
+}
+
+/// Some argument may be a tensor: without one no shape is lost.
+fn has_tensor(body: &crate::facts::Body, call: &Call) -> bool {
+    call.args.iter().any(|arg| {
+        let plain = matches!(
+            body.op(arg.value),
+            Op::Const(Const::None | Const::Bool(_) | Const::Int(_) | Const::BigNumber(_) | Const::Float(_) | Const::Str(_))
+                | Op::Format(_)
+                | Op::Compare(..)
+                | Op::Function(_)
+                | Op::Class(_)
+        );
+        !plain || matches!(arg.kind, ArgKind::Star | ArgKind::StarStar)
+    })
+}
+
+/// By convention.
+fn names_class(path: &str) -> bool {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    last.trim_start_matches('_').starts_with(char::is_uppercase)
+}

@@ -1,0 +1,397 @@
+//! How functions stand to the dispatcher, to hot and cold code and to autograd: questions over the callers.
+//!
+//! *Hot* is asked generously: a call of a method counts for every method that it may be. *Covered* is asked strictly: each call
+//! outside of cold code that may well be one of the function has to run inside an op, and one of them is known to be.
+
+use super::Options;
+use super::calls::{Callers, Edge, Sure};
+use super::host::Host;
+use super::resolve::{ClassRef, Entity, Resolver};
+use crate::facts::{MODULE, Op as Code};
+use crate::knowledge::frameworks::Decorates;
+use crate::knowledge::outside::{Root, letters};
+use crate::program::{Bypass, Caller, Func, FunctionRef, Op, OpId, Registration};
+use crate::words::Word;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// Callers of callers are looked through up to so many functions.
+const MOST: usize = 400;
+
+/// What is known of functions by themselves, before anybody asks who calls them.
+pub(crate) struct Places<'s, 'a> {
+    host: &'s Host<'a>,
+    implements: &'s FxHashMap<FunctionRef, OpId>,
+    ops: &'s [Op],
+    roots: Vec<&'a Root>,
+    hot: Vec<&'s str>,
+    cold: Vec<&'s str>,
+    cold_names: Vec<&'s str>,
+}
+
+impl<'s, 'a> Places<'s, 'a> {
+    pub(crate) fn new(host: &'s Host<'a>, options: &'s Options, implements: &'s FxHashMap<FunctionRef, OpId>, ops: &'s [Op]) -> Self {
+        let frameworks = &host.knowledge.frameworks;
+        Self {
+            host,
+            implements,
+            ops,
+            roots: frameworks.iter().flat_map(|f| &f.root).collect(),
+            hot: options
+                .hot
+                .iter()
+                .chain(frameworks.iter().flat_map(|f| &f.hot))
+                .map(String::as_str)
+                .collect(),
+            cold: frameworks.iter().flat_map(|f| &f.cold).map(String::as_str).collect(),
+            cold_names: frameworks.iter().flat_map(|f| &f.cold_names).map(String::as_str).collect(),
+        }
+    }
+
+    /// Nothing is learnt from who calls it: an op, cold code, what a framework calls.
+    pub(crate) fn ends(&self, f: FunctionRef) -> bool {
+        self.is_op(f).is_some() || self.is_cold(f) || self.is_entry(f)
+    }
+
+    fn is_op(&self, f: FunctionRef) -> Option<OpId> {
+        self.implements.get(&f).copied().filter(|op| !self.ops[op.0 as usize].disabled)
+    }
+
+    /// Cold by its file, its module or its name.
+    fn is_cold(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        let name = resolver.text(f.file, resolver.function(f).name);
+        resolver.files[f.file.index()].cold
+            || self.cold_names.iter().any(|pattern| letters(pattern, name))
+            || !self.cold.is_empty() && {
+                let qualified = resolver.qualified(f);
+                self.cold.iter().any(|pattern| matches_dotted(pattern, &qualified))
+            }
+    }
+
+    /// Torch calls it: `forward` of a module, a method of an `autograd.Function`.
+    fn is_entry(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        let function = resolver.function(f);
+        let Some(class) = function.class else { return false };
+        let class = ClassRef { file: f.file, class };
+        resolver.text(f.file, function.name) == "forward" && resolver.derives_from(class, |b| b == "torch.nn.Module")
+            || is_autograd(self.host, class)
+    }
+
+    fn is_hot_root(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        if self.is_op(f).is_some() || self.is_entry(f) || self.is_compiled(f) {
+            return true;
+        }
+        let function = resolver.function(f);
+        if let Some(class) = function.class {
+            let class = ClassRef { file: f.file, class };
+            let name = resolver.text(f.file, function.name);
+            let named = self.roots.iter().filter(|root| root.methods.iter().any(|m| letters(m, name)));
+            if named.into_iter().any(|root| derives(resolver, class, &root.class)) {
+                return true;
+            }
+        }
+        let qualified = resolver.qualified(f);
+        self.hot.iter().any(|pattern| matches_dotted(pattern, &qualified))
+    }
+
+    /// `@torch.compile`
+    fn is_compiled(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        let parent = resolver.parent(f);
+        resolver.function(f).decorators.iter().any(|d| {
+            let callee = match resolver.body(parent).op(d.value) {
+                Code::Call(call) => resolver.body(parent).call(call).callee,
+                _ => d.value,
+            };
+            resolver.spoken(parent, callee) == Some("compile") && resolver.dotted(parent, callee).iter().any(|n| n == "torch.compile")
+        })
+    }
+}
+
+/// Whether a class is, or derives from, one of this qualified name.
+fn derives(resolver: &Resolver<'_>, class: ClassRef, name: &str) -> bool {
+    resolver.lineage(class).into_iter().any(|c| {
+        resolver.qualified_class(c) == name
+            || resolver
+                .bases(c)
+                .iter()
+                .any(|b| matches!(b, Entity::External(path) if **path == *name))
+    })
+}
+
+/// Whether a class is an `autograd.Function`.
+pub(crate) fn is_autograd(host: &Host<'_>, class: ClassRef) -> bool {
+    host.resolver.derives_from(class, |b| {
+        b == "torch.autograd.Function" || b == "torch.autograd.function.Function" || b == "torch.autograd.function.InplaceFunction"
+    })
+}
+
+/// Answers over the callers.
+pub(crate) struct Standing<'s, 'a> {
+    host: &'s Host<'a>,
+    places: &'s Places<'s, 'a>,
+    callers: &'s Callers,
+    inference_only: Vec<String>,
+    exported: FxHashSet<FunctionRef>,
+}
+
+impl<'s, 'a> Standing<'s, 'a> {
+    pub(crate) fn new(places: &'s Places<'s, 'a>, options: &Options, callers: &'s Callers) -> Self {
+        let host = places.host;
+        let frameworks = host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
+        let inference_only = frameworks.chain(options.inference_only.iter().cloned()).collect();
+        Self {
+            host,
+            places,
+            callers,
+            inference_only,
+            exported: exported(host, &callers.direct),
+        }
+    }
+
+    pub(crate) fn place(&self, f: FunctionRef, func: &mut Func) {
+        func.callers = self.callers.direct.get(&f).cloned().unwrap_or_default();
+        func.cold |= self.is_cold(f);
+        let distance = if func.cold { None } else { self.distance(f) };
+        func.hot = distance.is_some();
+        func.heat = distance.map_or(0, |steps| {
+            let callers = self.edges(f).filter(|(c, _)| !self.places.is_cold(c.function)).count();
+            1 + 10 * 9u32.saturating_sub(steps) + callers.min(9) as u32
+        });
+        func.without_grad = self.without_grad(f, &mut Vec::new());
+        if let Some(&op) = self.places.implements.get(&f) {
+            let op_is = &self.places.ops[op.0 as usize];
+            func.op = Some(op);
+            func.registration = if op_is.disabled {
+                Registration::Disabled
+            } else {
+                Registration::Yes
+            };
+            if op_is.plain && !op_is.disabled {
+                func.bypasses = self.bypasses(f);
+            }
+            return;
+        }
+        if let Some(op) = self.covering(f) {
+            func.op = Some(op);
+            func.registration = Registration::Covered;
+            return;
+        }
+        if self.is_recorded(f) {
+            func.registration = Registration::Recorded;
+        }
+    }
+
+    /// Hot calls of an op's implementation from outside of every op.
+    fn bypasses(&self, f: FunctionRef) -> Vec<Bypass> {
+        let calls = self.callers.direct.get(&f).into_iter().flatten();
+        let calls = calls.filter(|c| c.call.is_some() && c.function != f);
+        let bypass = |caller: &Caller| {
+            let at = caller.function;
+            let inside = self.places.is_op(at).is_some() || self.covering(at).is_some();
+            let hot = || !self.is_cold(at) && self.is_hot(at);
+            (!inside && hot()).then(|| Bypass {
+                caller: caller.clone(),
+                without_grad: self.without_grad(at, &mut Vec::new()),
+            })
+        };
+        calls.filter_map(bypass).collect()
+    }
+
+    /// Calls and mentions of a function from elsewhere, with how sure each is.
+    fn edges(&self, f: FunctionRef) -> impl Iterator<Item = (&Caller, Sure)> {
+        let direct = self.callers.direct.get(&f).into_iter().flatten().map(|c| (c, Sure::Known));
+        let through = self.callers.through.get(&f).into_iter().flatten();
+        direct
+            .chain(through.map(|Edge { caller, sure }| (caller, *sure)))
+            .filter(move |(c, _)| c.function != f)
+    }
+
+    /// Whether every way to a function, but from cold code, leads through one for which `end` holds; with what the first of these gives.
+    fn behind<T>(&self, f: FunctionRef, end: impl Fn(FunctionRef) -> Option<T>) -> Option<T> {
+        let mut first = None;
+        let mut seen: FxHashSet<FunctionRef> = FxHashSet::default();
+        let mut next = vec![f];
+        while let Some(f) = next.pop() {
+            if !seen.insert(f) {
+                continue;
+            }
+            if seen.len() > MOST || self.exported.contains(&f) || self.callers.open.contains(&f) || self.places.is_entry(f) {
+                return None;
+            }
+            let mut known = false;
+            for (caller, sure) in self.edges(f) {
+                if sure == Sure::Passing || self.places.is_cold(caller.function) {
+                    continue;
+                }
+                caller.call?;
+                known |= sure == Sure::Known;
+                match end(caller.function) {
+                    Some(found) => first = Some(first.unwrap_or(found)),
+                    None => next.push(caller.function),
+                }
+            }
+            if !known {
+                return None;
+            }
+        }
+        first
+    }
+
+    /// The op inside which every known call of a function runs.
+    fn covering(&self, f: FunctionRef) -> Option<OpId> {
+        self.behind(f, |f| self.places.is_op(f))
+    }
+
+    /// Whether every known call comes from methods of an `autograd.Function`.
+    fn is_recorded(&self, f: FunctionRef) -> bool {
+        let autograd = |f: FunctionRef| {
+            let class = self.host.resolver.function(f).class?;
+            is_autograd(self.host, ClassRef { file: f.file, class }).then_some(())
+        };
+        autograd(f).is_some() || self.behind(f, autograd).is_some()
+    }
+
+    /// Cold itself, or called by cold code only.
+    fn is_cold(&self, f: FunctionRef) -> bool {
+        if self.places.is_cold(f) {
+            return true;
+        }
+        let mut seen: FxHashSet<FunctionRef> = FxHashSet::default();
+        let mut next = vec![f];
+        while let Some(f) = next.pop() {
+            if !seen.insert(f) {
+                continue;
+            }
+            if seen.len() > MOST || self.callers.open.contains(&f) || self.places.is_hot_root(f) {
+                return false;
+            }
+            let mut any = false;
+            for (caller, _) in self.edges(f) {
+                any = true;
+                if self.places.is_cold(caller.function) {
+                    continue;
+                }
+                if caller.function.function == MODULE {
+                    return false;
+                }
+                next.push(caller.function);
+            }
+            if !any {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether a root of hot code leads to a function, other than through cold code.
+    fn is_hot(&self, f: FunctionRef) -> bool {
+        self.distance(f).is_some()
+    }
+
+    /// The calls on the shortest way from such a root.
+    fn distance(&self, f: FunctionRef) -> Option<u32> {
+        let mut seen: FxHashSet<FunctionRef> = FxHashSet::from_iter([f]);
+        let mut level = vec![f];
+        for steps in 0.. {
+            level.retain(|f| !self.places.is_cold(*f));
+            if level.is_empty() || seen.len() > MOST {
+                break;
+            }
+            if level.iter().any(|f| self.places.is_hot_root(*f)) {
+                return Some(steps);
+            }
+            let callers: Vec<FunctionRef> = level.iter().flat_map(|f| self.edges(*f).map(|(c, _)| c.function)).collect();
+            level = callers.into_iter().filter(|c| seen.insert(*c)).collect();
+        }
+        None
+    }
+
+    fn without_grad(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
+        let resolver = self.host.resolver;
+        if self.places.is_op(f).is_some() || self.runs_no_grad(f) {
+            return true;
+        }
+        let qualified = resolver.qualified(f);
+        if self.inference_only.iter().any(|p| matches_dotted(p, &qualified)) {
+            return true;
+        }
+        if let Some(class) = resolver.function(f).class
+            && is_autograd(self.host, ClassRef { file: f.file, class })
+        {
+            return true;
+        }
+        let private = resolver.text(f.file, resolver.function(f).name).starts_with('_');
+        if !private || seen.contains(&f) || seen.len() > 8 || self.exported.contains(&f) || self.callers.open.contains(&f) {
+            return false;
+        }
+        seen.push(f);
+        let mut edges = self.edges(f).peekable();
+        edges.peek().is_some() && edges.all(|(c, _)| c.call.is_some() && self.without_grad(c.function, seen))
+    }
+
+    fn runs_no_grad(&self, f: FunctionRef) -> bool {
+        let resolver = self.host.resolver;
+        let parent = resolver.parent(f);
+        resolver.function(f).decorators.iter().any(|d| {
+            let callee = match resolver.body(parent).op(d.value) {
+                Code::Call(call) => resolver.body(parent).call(call).callee,
+                _ => d.value,
+            };
+            let names = resolver.dotted(parent, callee);
+            names
+                .iter()
+                .any(|n| matches!(n.as_str(), "torch.no_grad" | "torch.inference_mode" | "torch.autograd.no_grad"))
+                || names.iter().any(|n| {
+                    self.host
+                        .knowledge
+                        .frameworks
+                        .iter()
+                        .any(|k| k.decorator.iter().any(|r| r.does == Decorates::NoGrad && r.name == *n))
+                })
+        })
+    }
+}
+
+/// Whether a dotted name lies at or below a pattern; `*` stands for one part.
+pub(crate) fn matches_dotted(pattern: &str, name: &str) -> bool {
+    let mut name = name.split('.');
+    pattern.split('.').all(|p| name.next().is_some_and(|n| p == "*" || p == n))
+}
+
+/// Functions that the project shows to the outside: listed in `__all__`, or imported by an `__init__` file.
+fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> FxHashSet<FunctionRef> {
+    let resolver = host.resolver;
+    let mut asked: Vec<FunctionRef> = callers.keys().copied().collect();
+    asked.sort_unstable();
+    let names: FxHashMap<&str, Vec<FunctionRef>> = asked.iter().fold(FxHashMap::default(), |mut map, &f| {
+        map.entry(resolver.text(f.file, resolver.function(f).name))
+            .or_insert_with(Vec::new)
+            .push(f);
+        map
+    });
+    let mut out = FxHashSet::default();
+    for &f in &asked {
+        let facts = resolver.facts(f.file);
+        let name = resolver.text(f.file, resolver.function(f).name);
+        if resolver.parent(f).function == MODULE && facts.layout.all.as_ref().is_some_and(|all| all.iter().any(|n| n == name)) {
+            out.insert(f);
+        }
+    }
+    let asked: FxHashSet<Word> = names.keys().map(|n| Word::of(n)).collect();
+    for id in resolver.files_where(|id, words| resolver.files[id.index()].is_package && words.has_any(&asked)) {
+        let file = &resolver.files[id.index()];
+        for import in file.facts.imports.iter().filter(|i| i.function == MODULE) {
+            let Some(member) = import.member else { continue };
+            let Some(candidates) = names.get(file.facts.name(member)) else {
+                continue;
+            };
+            let Some(id) = resolver.modules.file(&file.module) else { continue };
+            let found = resolver.export(id, file.facts.name(import.bound));
+            out.extend(candidates.iter().filter(|f| found.contains(&Entity::Function(**f))));
+        }
+    }
+    out
+}
