@@ -179,8 +179,13 @@ impl Run<'_, '_> {
         args: &Arguments,
     ) -> Abs {
         let host = self.host;
-        if host.is_kernel(f) {
-            return Abs::default();
+        if let Some(effects) = host.kernels.get(&f) {
+            // A kernel of another dialect is called like a function; one of Triton's never is.
+            let is_opaque = !effects.unresolved.is_empty() && effects.reads.is_empty() && effects.writes.is_empty();
+            return match is_opaque {
+                true => self.unknown_call(v, Some(f), args, "it is a kernel of a language that is not read"),
+                false => Abs::default(),
+            };
         }
         let qualified = host.resolver.qualified(f);
         if let Some(launcher) = host.registry.launcher_named(&qualified, false)
