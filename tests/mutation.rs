@@ -207,3 +207,12 @@ fn branches_that_exclude_each_other_do_so_for_callers_too() {
     assert_eq!(answer(code), " |  |  | ");
     assert_eq!(answer(&code.replace("strict is not None\n", "strict is None\n")), "y |  |  | ");
 }
+
+#[test]
+fn an_update_of_two_tensors_is_none_of_a_dict() {
+    // What comes back may be what was handed in.
+    let code = "def f(x: torch.Tensor, y: torch.Tensor, cache):\n    x, y = cache.update(x, y, 3)\n    _copy[(1,)](x, y, None, 4, HAS=False, B=4)\n";
+    assert_eq!(answer(code), " |  | x,y | ");
+    let dict = "def f(x: torch.Tensor, y: torch.Tensor, cache):\n    cache.update({\"y\": y})\n    _copy[(1,)](x, torch.empty_like(x), None, 4, HAS=False, B=4)\n";
+    assert_eq!(answer(dict), " |  |  | ");
+}

@@ -3,7 +3,7 @@
 use super::unregistered_launcher::chain;
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Level};
-use crate::program::Write;
+use crate::program::{Func, ReturnPath, ReturnShape, Returned, Write};
 use crate::source::Place;
 use std::collections::BTreeMap;
 
@@ -34,19 +34,51 @@ fn check(cx: &mut Context) {
                 .map(|w| format!("`{}`", cx.program.param_name(func.function, w.param)))
                 .collect();
             let params = params.join(", ");
+            // Who uses the result has it on every path; who looks at the argument has not.
+            let returned = writes.iter().all(|write| is_returned(func, write.param));
+            let level = if returned { Level::Warning } else { RULE.level };
             cx.findings.push(Finding {
                 rule: RULE.name,
-                level: if func.cold { Level::Note } else { RULE.level },
+                level: if func.cold { Level::Note } else { level },
                 certainty: Certainty::Likely,
                 message: format!("`{name}` writes {params} through what may be a copy"),
-                help: Some("ask for what is needed (`assert x.is_contiguous()`) and use `view`, or copy the result back".to_string()),
+                help: Some(help(returned)),
                 place,
                 primary: "the argument itself, or a copy of it".to_string(),
                 labels: chain(writes[0]),
-                notes: vec!["where it is a copy, the caller's tensor stays as it was".to_string()],
+                notes: vec![note(returned)],
                 fix: None,
                 heat: u32::from(func.hot),
             });
         }
+    }
+}
+
+/// Every way out hands back what was written.
+fn is_returned(func: &Func, param: u16) -> bool {
+    let shares = |item: &Returned| matches!(item, Returned::Alias { params, .. } if params.contains(&param));
+    let hands_back = |path: &ReturnPath| match &path.shape {
+        ReturnShape::One(one) => shares(one),
+        ReturnShape::Tuple(items) => items.iter().any(shares),
+        ReturnShape::None | ReturnShape::Unknown => false,
+    };
+    !func.returns.is_empty() && func.returns.iter().all(hands_back)
+}
+
+fn help(returned: bool) -> String {
+    let cure = "ask for what is needed (`assert x.is_contiguous()`) and use `view`, or copy the result back";
+    if returned {
+        format!("{cure}; or always work on a copy, and let callers use what is returned")
+    } else {
+        cure.to_string()
+    }
+}
+
+fn note(returned: bool) -> String {
+    let stays = "where it is a copy, the caller's tensor stays as it was";
+    if returned {
+        format!("{stays}, and only what is returned has the result")
+    } else {
+        stays.to_string()
     }
 }

@@ -24,7 +24,8 @@ impl Run<'_, '_> {
                 .iter()
                 .any(|a| matches!(&a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root))
             || matches!(self.body.op(object), Op::List(_) | Op::Dict(_) | Op::Set(_) | Op::Collect(..));
-        if is_container_method(name) && (container || self.host.knowledge.torch.method(name).is_none()) {
+        let fits = args.positional.len() <= most_arguments(name);
+        if is_container_method(name) && (container || fits && self.host.knowledge.torch.method(name).is_none()) {
             return self.call_container(&receiver, name, args);
         }
         if receiver.abs.aliases.is_empty() && self.is_text(object) {
@@ -225,5 +226,16 @@ impl Run<'_, '_> {
             }
             _ => self.unknown_call(v, None, args, "its definition is not in view"),
         }
+    }
+}
+
+/// How many positional arguments the method of lists, dicts, sets and texts takes: `cache.update(k, v, layer)` is none of a dict.
+fn most_arguments(method: &str) -> usize {
+    match method {
+        "clear" | "items" | "keys" | "values" | "copy" | "sort" | "reverse" | "lower" | "upper" => 0,
+        "append" | "extend" | "remove" | "update" | "add" | "join" | "strip" => 1,
+        "insert" | "pop" | "setdefault" | "get" | "split" => 2,
+        "index" | "count" | "replace" => 3,
+        _ => usize::MAX,
     }
 }
