@@ -120,7 +120,7 @@ fn catches(header: &str) -> bool {
 fn is_missing(header: &str) -> bool {
     let imports = ["ImportError", "ModuleNotFoundError"];
     let other = |failure: &&str| **failure != *"AttributeError" && has_word(header, failure);
-    imports.iter().any(|error| has_word(header, error)) && !FAILURES.iter().any(|f| other(&f))
+    imports.iter().any(|error| has_word(header, error)) && !FAILURES.iter().any(other)
 }
 
 fn has_word(text: &str, word: &str) -> bool {
