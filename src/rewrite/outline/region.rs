@@ -428,7 +428,10 @@ impl Outliner<'_, '_> {
         if !self.tuples.get() {
             return Err(why);
         }
-        let tuple = |v: ValueId| !values::may_be(self.scope.body(), v, &|op| !matches!(op, Op::Tuple(_)));
+        let tuple = |v: ValueId| match self.scope.body().op(v) {
+            Op::Free(name) => self.types.is_captured_tuple(name),
+            _ => !values::may_be(self.scope.body(), v, &|op| !matches!(op, Op::Tuple(_))),
+        };
         if used.iter().all(|&v| tuple(v)) { Ok(true) } else { Err(why) }
     }
 

@@ -183,6 +183,15 @@ impl Types<'_, '_> {
         inner.join(&bound)
     }
 
+    /// A variable of an enclosing function that is a tuple, whatever it is given there.
+    pub(super) fn is_captured_tuple(&self, name: Name) -> bool {
+        let Some(outer) = self.enclosing(name) else { return false };
+        let function = self.scope.program.function(outer);
+        let assigned = function.assigned.iter().find(|a| a.0 == name);
+        function.param(name).is_none()
+            && assigned.is_some_and(|a| a.1.iter().all(|&v| matches!(function.body.op(v), Op::Tuple(_))))
+    }
+
     /// A value that is not `None` where a condition has this outcome: `x is None`, `x is not None`.
     fn known_present(&self, condition: ValueId) -> Option<(ValueId, bool)> {
         let body = self.scope.body();
@@ -250,7 +259,15 @@ impl Types<'_, '_> {
         }
         let flag = matches!(default, Some(Op::Const(Const::Bool(_)))) && self.evidence.role(value) == Some(Role::Flag);
         let switched = flag.then(|| Typed::of(Base::Bool));
-        let typed = annotated.or(switched).or_else(|| self.by_use(value)).or_else(|| {
+        let inferred = || {
+            let told = self.scope.types()?.param(self.scope.at, index)?;
+            let typed = Typed {
+                ty: told.ty,
+                proven: told.proven,
+            };
+            (!told.unused && is_schema_type(told.ty)).then_some(typed)
+        };
+        let typed = annotated.or(switched).or_else(|| self.by_use(value)).or_else(inferred).or_else(|| {
             let base = match default? {
                 Op::Const(Const::Bool(_)) => Base::Bool,
                 Op::Const(Const::Int(_) | Const::Float(_)) => Base::Number,
