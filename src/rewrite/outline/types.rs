@@ -188,8 +188,7 @@ impl Types<'_, '_> {
         let Some(outer) = self.enclosing(name) else { return false };
         let function = self.scope.program.function(outer);
         let assigned = function.assigned.iter().find(|a| a.0 == name);
-        function.param(name).is_none()
-            && assigned.is_some_and(|a| a.1.iter().all(|&v| matches!(function.body.op(v), Op::Tuple(_))))
+        function.param(name).is_none() && assigned.is_some_and(|a| a.1.iter().all(|&v| matches!(function.body.op(v), Op::Tuple(_))))
     }
 
     /// A value that is not `None` where a condition has this outcome: `x is None`, `x is not None`.
@@ -267,18 +266,22 @@ impl Types<'_, '_> {
             };
             (!told.unused && is_schema_type(told.ty)).then_some(typed)
         };
-        let typed = annotated.or(switched).or_else(|| self.by_use(value)).or_else(inferred).or_else(|| {
-            let base = match default? {
-                Op::Const(Const::Bool(_)) => Base::Bool,
-                Op::Const(Const::Int(_) | Const::Float(_)) => Base::Number,
-                Op::Const(Const::Str(_)) => Base::Text,
-                _ => return None,
-            };
-            Some(Typed {
-                proven: false,
-                ..Typed::of(base)
-            })
-        })?;
+        let typed = annotated
+            .or(switched)
+            .or_else(|| self.by_use(value))
+            .or_else(inferred)
+            .or_else(|| {
+                let base = match default? {
+                    Op::Const(Const::Bool(_)) => Base::Bool,
+                    Op::Const(Const::Int(_) | Const::Float(_)) => Base::Number,
+                    Op::Const(Const::Str(_)) => Base::Text,
+                    _ => return None,
+                };
+                Some(Typed {
+                    proven: false,
+                    ..Typed::of(base)
+                })
+            })?;
         let typed = match self.scope.param_type(index) {
             Some(told) if typed.ty.base == Base::Number && !told.list && matches!(told.base, Base::Int | Base::Float) => Typed {
                 ty: Type {
