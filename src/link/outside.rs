@@ -5,6 +5,7 @@
 
 use super::host::Host;
 use super::launches::inside_kernel;
+use super::reach::Spoken;
 use super::receivers::{self, Object};
 use super::resolve::{Entity, Resolver};
 use crate::facts::{ArgKind, Call, Const, FunctionKind, MODULE, Name, Op, ValueId};
@@ -77,8 +78,11 @@ struct Search<'s, 'a> {
     dialects: FxHashMap<FunctionRef, &'s str>,
     /// Top packages of libraries, each with its word and the ways to import it.
     libraries: Vec<(String, Word, [String; 4])>,
-    /// Builders of native code: first and last part of the name.
-    builders: Vec<(Word, Word)>,
+    /// How files speak of builders of native code; of the project's own by the name alone, which others may hand on.
+    builders: Vec<Spoken>,
+    own_builders: Vec<Word>,
+    /// The last parts as texts.
+    lasts: FxHashSet<&'s str>,
 }
 
 impl<'s, 'a> Search<'s, 'a> {
@@ -97,15 +101,18 @@ impl<'s, 'a> Search<'s, 'a> {
         };
         let libraries = tops.into_iter().map(|top| (top.to_owned(), Word::of(top), ways(top))).collect();
         let builders = host.knowledge.frameworks.iter().flat_map(|k| &k.builders);
-        let ends = |name: &String| {
-            let top = name.split('.').next().unwrap_or(name);
-            (Word::of(top), Word::of(name.rsplit('.').next().unwrap_or(name)))
-        };
+        let own: FxHashSet<&str> = host.resolver.files.iter().filter_map(|f| f.module.split('.').next()).collect();
+        let (ours, others): (Vec<&String>, Vec<&String>) = builders
+            .clone()
+            .partition(|name| name.split('.').next().is_some_and(|top| own.contains(top)));
+        let last = |name: &String| Word::of(name.rsplit('.').next().unwrap_or(name));
         Self {
             host,
             dialects,
             libraries,
-            builders: builders.map(ends).collect(),
+            lasts: builders.clone().filter_map(|name| name.rsplit('.').next()).collect(),
+            builders: others.into_iter().map(|name| Spoken::new(host.resolver, name)).collect(),
+            own_builders: ours.into_iter().map(last).collect(),
         }
     }
 
@@ -141,10 +148,8 @@ impl<'s, 'a> Search<'s, 'a> {
         let text = file.source.text.as_bytes();
         let imports = |ways: &[String; 4]| ways.iter().any(|way| memmem::find(text, way.as_bytes()).is_some());
         self.libraries.iter().any(|(_, word, ways)| file.words.has(*word) && imports(ways))
-            || self
-                .builders
-                .iter()
-                .any(|(top, last)| file.words.has(*top) && file.words.has(*last))
+            || self.builders.iter().any(|spoken| spoken.is_in(&file.words))
+            || file.words.has_any(&self.own_builders)
     }
 
     /// Names of a file that stand for such things: imports, bindings, attributes, functions that hand one back.
@@ -153,14 +158,21 @@ impl<'s, 'a> Search<'s, 'a> {
         let mut own = Own {
             names: facts.names.iter().map(|n| known.contains(&**n)).collect(),
             imported: vec![false; facts.names.len()],
+            leads: vec![false; facts.names.len()],
+            lasts: facts.names.iter().map(|n| self.lasts.contains(&**n)).collect(),
             importer: self.host.resolver.find_name(file, "importlib"),
             lookup: self.host.resolver.find_name(file, "getattr"),
         };
         for import in facts.imports.iter().filter(|i| i.level == 0) {
             let module = facts.name(import.module);
             let top = module.split('.').next().unwrap_or_default();
-            if self.libraries.iter().any(|(name, ..)| name == top) || self.leads_to_builder(module, import.member.map(|m| facts.name(m))) {
+            if self.libraries.iter().any(|(name, ..)| name == top) {
                 own.imported[import.bound.index()] = true;
+            }
+            match self.leads_to_builder(module, import.member.map(|m| facts.name(m))) {
+                Some(true) => own.imported[import.bound.index()] = true,
+                Some(false) => own.leads[import.bound.index()] = true,
+                None => {}
             }
         }
         for import in facts
@@ -200,15 +212,15 @@ impl<'s, 'a> Search<'s, 'a> {
         own
     }
 
-    /// An import on the way to a builder: all but the last two parts of its name, or more.
-    fn leads_to_builder(&self, module: &str, member: Option<&str>) -> bool {
+    /// An import of a builder (true), or of a module on the way to one: all but the last two parts of its name, or more.
+    fn leads_to_builder(&self, module: &str, member: Option<&str>) -> Option<bool> {
         let path = member.map_or(module.to_owned(), |member| format!("{module}.{member}"));
-        let leads = |builder: &str| match builder.strip_prefix(&path) {
-            Some("") => true,
-            Some(rest) => rest.starts_with('.') && rest.matches('.').count() <= 2,
-            None => false,
+        let leads = |builder: &String| {
+            let rest = builder.strip_prefix(&path)?;
+            (rest.is_empty() || rest.starts_with('.') && rest.matches('.').count() <= 2).then_some(rest.is_empty())
         };
-        self.host.knowledge.frameworks.iter().flat_map(|k| &k.builders).any(|b| leads(b))
+        let builders = self.host.knowledge.frameworks.iter().flat_map(|k| &k.builders);
+        builders.filter_map(leads).max()
     }
 
     /// Names by which other files may reach what this one holds. Plain imports are not handed on, but by `__init__` files.
@@ -284,7 +296,7 @@ impl<'s, 'a> Search<'s, 'a> {
 
     fn in_file(&self, file: FileId, own: &Own) -> Found {
         let facts = self.host.resolver.facts(file);
-        if !own.names.iter().chain(&own.imported).any(|x| *x) {
+        if !own.names.iter().chain(&own.imported).chain(&own.leads).any(|x| *x) {
             return Vec::new();
         }
         let mut found = Vec::new();
@@ -412,6 +424,10 @@ impl<'s, 'a> Search<'s, 'a> {
 struct Own {
     names: Vec<bool>,
     imported: Vec<bool>,
+    /// Imports on the way to a builder.
+    leads: Vec<bool>,
+    /// Last parts of builders' names.
+    lasts: Vec<bool>,
     /// `importlib`
     importer: Option<Name>,
     /// `getattr`
@@ -430,14 +446,21 @@ fn speaking(search: &Search<'_, '_>, at: FunctionRef, own: &Own) -> Vec<bool> {
     let facts = resolver.facts(at.file);
     let body = resolver.body(at);
     let mut flags: Vec<bool> = Vec::with_capacity(body.values.len());
+    let mut leads: Vec<bool> = Vec::with_capacity(body.values.len());
     let of = |flags: &[bool], v: ValueId| flags.get(v.index()).copied().unwrap_or(false);
     for (_, value) in body.iter() {
+        leads.push(match value.op {
+            Op::Free(name) => own.leads[name.index()],
+            Op::Import(import) => own.leads[facts.imports[import.index()].bound.index()],
+            Op::Attr(object, _) => of(&leads, object),
+            _ => false,
+        });
         let any = |items: &[ValueId]| items.iter().any(|&v| of(&flags, v));
         let flag = match value.op {
             Op::Free(name) => own.has(name) || own.importer == Some(name),
             Op::Import(import) => own.has(facts.imports[import.index()].bound),
             Op::Function(f) => own.has(facts.function(f).name),
-            Op::Attr(object, name) => own.names[name.index()] || of(&flags, object),
+            Op::Attr(object, name) => own.names[name.index()] || of(&flags, object) || own.lasts[name.index()] && of(&leads, object),
             Op::Call(call) => {
                 let call = body.call(call);
                 let looks_up = matches!(body.op(call.callee), Op::Free(n) if own.lookup == Some(n));
