@@ -231,10 +231,8 @@ impl<'s, 'a> Search<'s, 'a> {
         for (name, value) in &facts.module().bindings {
             let text = facts.name(*name);
             let import = matches!(facts.module().body.op(*value), Op::Import(_));
-            if !own.names[name.index()] && !(own.imported[name.index()] && import && self.host.resolver.files[file.index()].is_package)
-                || import && known.contains(text)
-                || text.len() < 4
-            {
+            let reexported = own.imported[name.index()] && import && self.host.resolver.files[file.index()].is_package;
+            if !(own.names[name.index()] || reexported) || import && known.contains(text) || text.len() < 4 {
                 continue;
             }
             let entities = self.host.resolver.entities(module, *value);
