@@ -80,6 +80,7 @@ fn project_name(run: &Run) -> String {
 fn rows(inventory: &Inventory, checked: &Checked, run: &Run) -> Vec<Row> {
     let teller = Teller::new(run, &checked.program);
     let findings = fixes_by_place(checked);
+    let outside = outside(&inventory.functions);
     let shown = checked.program.functions.iter().filter(|func| run.is_shown(func.function.file));
     let mut rows: Vec<Row> = inventory
         .functions
@@ -99,7 +100,7 @@ fn rows(inventory: &Inventory, checked: &Checked, run: &Run) -> Vec<Row> {
             details.extend(finding.and_then(|finding| of_fix(finding.fix.as_ref()?)));
             Row {
                 class: row.registered,
-                cells: cells(row),
+                cells: cells(row, outside),
                 details,
             }
         })
@@ -115,7 +116,27 @@ fn place(func: &Func, checked: &Checked) -> crate::source::Place {
     own.map_or_else(|| checked.program.name_place(func.function), |launch| launch.place)
 }
 
-fn cells(row: &FunctionRow) -> Vec<Cell> {
+/// Bytes of the folders that all files share, where these lie outside the working directory: in a narrow column they hide the rest.
+fn outside(functions: &[FunctionRow]) -> usize {
+    let Some(first) = functions.first().map(|row| row.file.as_bytes()) else {
+        return 0;
+    };
+    if !first.starts_with(b"../") && !first.starts_with(b"/") {
+        return 0;
+    }
+    functions.iter().fold(first.len(), |shared, row| {
+        let same = first
+            .iter()
+            .zip(row.file.as_bytes())
+            .take(shared)
+            .take_while(|(a, b)| a == b)
+            .count();
+        first[..same].iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1)
+    })
+}
+
+/// `outside`: bytes of the path that are left out.
+fn cells(row: &FunctionRow, outside: usize) -> Vec<Cell> {
     let plain = |name: &String| name.rsplit('.').next().unwrap_or(name).to_string();
     let launches: Vec<String> = row.launches.iter().map(plain).collect();
     let mut mutates = row.mutates.clone();
@@ -123,7 +144,7 @@ fn cells(row: &FunctionRow) -> Vec<Cell> {
     mutates.extend(row.unresolved.iter().map(|name| format!("{name}?")));
     vec![
         Cell::text(row.qualname.clone()),
-        Cell::text(format!("{}:{}", row.file, row.line)),
+        Cell::text(format!("{}:{}", &row.file[outside..], row.line)),
         Cell::text(launches.join(", ")),
         Cell::text(mutates.join(", ")),
         Cell::text(if row.registered == "no" { row.fix } else { "" }),
@@ -183,20 +204,22 @@ struct Folder {
 const LEVELS: usize = 7;
 
 impl Folder {
-    /// The folder, and how many of its functions are not registered.
-    fn node(self, mut name: String, level: usize) -> (Node, usize) {
+    /// The folder, and how many of its functions are of each class.
+    fn node(self, mut name: String, level: usize) -> (Node, Counts) {
         let mut here = self;
         while here.functions.is_empty() && here.parts.len() == 1 && level > 0 {
             let Some((part, folder)) = here.parts.pop_first() else { break };
             name = format!("{name}/{part}");
             here = folder;
         }
-        let is_missing = |class: &str| matches!(class, "no" | "disabled");
-        let mut missing = here.functions.iter().filter(|(_, class)| is_missing(class)).count();
+        let mut counts = Counts::default();
+        here.functions.iter().for_each(|(_, class)| *counts.entry(class).or_default() += 1);
         let mut parts: Vec<Node> = here.functions.into_iter().map(|(name, class)| leaf(name, class)).collect();
         for (name, folder) in here.parts {
             let (node, of_it) = folder.node(name, level + 1);
-            missing += of_it;
+            of_it
+                .into_iter()
+                .for_each(|(class, count)| *counts.entry(class).or_default() += count);
             parts.push(node);
         }
         parts.sort_by(|a, b| {
@@ -205,12 +228,8 @@ impl Folder {
                 .then_with(|| (a.class, &a.name).cmp(&(b.class, &b.name)))
         });
         let value: f64 = parts.iter().map(|part| part.value).sum();
-        // A folder takes the colour of what most of its functions are.
-        let class = match missing {
-            0 => "yes",
-            missing if missing as f64 * 2.0 >= value => "no",
-            _ => "recorded",
-        };
+        let missing = of(&counts, "no") + of(&counts, "disabled");
+        let class = class_of(&counts);
         if level + 1 >= LEVELS {
             parts.clear();
         }
@@ -222,8 +241,21 @@ impl Folder {
             label,
             parts,
         };
-        (node, missing)
+        (node, counts)
     }
+}
+
+/// Functions by class.
+type Counts = BTreeMap<&'static str, usize>;
+
+fn of(counts: &Counts, class: &str) -> usize {
+    counts.get(class).copied().unwrap_or(0)
+}
+
+/// A folder takes the colour of what most of its functions are; of equals the worst.
+fn class_of(counts: &Counts) -> &'static str {
+    let keys = CLASSES.iter().map(|class| class.0);
+    keys.max_by_key(|key| of(counts, key)).expect("there are classes")
 }
 
 fn leaf(name: String, class: &'static str) -> Node {

@@ -60,6 +60,9 @@ pub struct Change {
     pub classes_before: Vec<Class>,
     /// Its classes, after.
     pub classes_after: Vec<Class>,
+    /// The op that told its shapes, before.
+    #[serde(skip)]
+    pub op_before: Option<String>,
     /// The op that tells its shapes, after.
     pub op_after: Option<String>,
     /// The frame that launched it past the dispatcher, where it has no shapes.
@@ -158,6 +161,7 @@ fn change(kernel: &str, old: Option<&Side>, new: Option<&Side>) -> Change {
         us_after: Micros(new.map_or(0, |side| side.total)),
         classes_before: old.map(|side| side.classes.clone()).unwrap_or_default(),
         classes_after: new.map(|side| side.classes.clone()).unwrap_or_default(),
+        op_before: old.and_then(|side| side.op).map(String::from),
         op_after: new.and_then(|side| side.op).map(String::from),
         frame: new.or(old).and_then(|side| side.frame).map(String::from),
     }

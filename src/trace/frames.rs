@@ -20,6 +20,14 @@ pub fn parse(name: &str) -> Option<Framed<'_>> {
     is_file.then_some(Framed { path, line, function })
 }
 
+/// A frame's name where room is scarce: its file with the last folder only.
+pub fn short(name: &str) -> String {
+    let Some(frame) = parse(name) else { return name.to_string() };
+    let folders = frame.path.rmatch_indices(['/', '\\']).nth(1);
+    let path = folders.map_or(frame.path, |(at, _)| &frame.path[at + 1..]);
+    format!("{path}({}): {}", frame.line, frame.function)
+}
+
 /// Parts of torch and Triton that only pass a call on. A frame in one of them tells nothing of who launched.
 const PASSING: &[&str] = &[
     "triton/runtime/",
@@ -68,6 +76,14 @@ mod tests {
         ] {
             assert_eq!(parse(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_short_frame_keeps_its_file_and_function() {
+        assert_eq!(short("/srv/a/b/c.py(12): f"), "b/c.py(12): f");
+        assert_eq!(short("b/c.py(12): f"), "b/c.py(12): f");
+        assert_eq!(short("C:\\x\\y\\c.py(1): <lambda>"), "y\\c.py(1): <lambda>");
+        assert_eq!(short("<built-in function launch>"), "<built-in function launch>");
     }
 
     #[test]

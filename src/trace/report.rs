@@ -111,6 +111,9 @@ pub struct Row {
     pub count: u64,
     /// Where that frame's function is.
     pub source: Option<SourceRow>,
+    /// The sources were searched in vain: for what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_in_source: Option<String>,
     /// What opwright says of that function.
     pub finding: Option<FindingRow>,
     /// The outermost op around the launch.
@@ -269,6 +272,7 @@ impl Report {
                 us: Micros(group.sum.ns),
                 count: group.sum.kernels,
                 source: None,
+                not_in_source: None,
                 finding: None,
                 outer_op: coverage.text(group.outer).map(String::from),
                 call: coverage.text(group.call).map(String::from),

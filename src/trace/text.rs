@@ -204,6 +204,8 @@ fn one_row(number: usize, row: &Row, report: &Report, told: &mut Vec<&'static st
         );
         line("", &paint.dim(&format!("found by {}", source.matched)));
         line("mutates", &mutates(row));
+    } else if let Some(wanted) = &row.not_in_source {
+        line("source", &format!("not found: {}", clean(wanted)));
     }
     if let Some(finding) = &row.finding {
         line("finding", &format!("{}: {}", paint.in_("33", &finding.rule), finding.message));

@@ -1,10 +1,10 @@
 //! A trace's report as a page.
 
 use crate::report::html::{Bar, Cell, ClassOf, Column, Detail, Node, Page, Part, Row, Tone};
-use crate::trace::Class;
 use crate::trace::compare::{Change, Comparison, all_rows};
 use crate::trace::report::{ClassRow, FindingRow, FixRow, Report, Row as TraceRow, SourceRow};
 use crate::trace::text::{count, mutates, origin_words, percent, time};
+use crate::trace::{Class, frames};
 use std::collections::BTreeMap;
 
 fn classes() -> Vec<ClassOf> {
@@ -40,11 +40,10 @@ fn bar(name: &str, of: impl Fn(Class) -> ClassRow) -> Bar {
 /// One trace, or the ranks of one run.
 pub(super) fn of_report(report: &Report) -> Page {
     let total = report.kernel_us.0.max(1) as f64;
-    let name = |file: &str| file.rsplit(['/', '\\']).next().unwrap_or(file).to_string();
     let first = report.files.first();
     let title = match (first, report.files.len()) {
-        (Some(file), 1) => name(&file.file),
-        (Some(file), n) => format!("{} and {} more", name(&file.file), n - 1),
+        (Some(file), 1) => base(&file.file).into(),
+        (Some(file), n) => format!("{} and {} more", base(&file.file), n - 1),
         (None, _) => String::new(),
     };
     let mut about: Vec<String> = Vec::new();
@@ -99,7 +98,8 @@ pub(super) fn of_report(report: &Report) -> Page {
 fn table_row(row: &TraceRow, total: f64) -> Row {
     let us = row.us.0 as f64;
     let place = row.source.as_ref().map(|source| source.qualname.clone());
-    let place = row.op.clone().or(place).or_else(|| row.frame.clone()).or_else(|| row.call.clone());
+    let frame = || row.frame.as_deref().map(frames::short);
+    let place = row.op.clone().or(place).or_else(frame).or_else(|| row.call.clone());
     Row {
         class: row.class.word(),
         cells: vec![
@@ -142,6 +142,7 @@ fn details(row: &TraceRow) -> Vec<Detail> {
         say("found by", Some(source.matched));
         say("mutates", Some(&mutates(row)));
     }
+    say("source not found", row.not_in_source.as_deref());
     if let Some(finding) = &row.finding {
         details.extend(of_finding(finding));
     }
@@ -192,7 +193,7 @@ fn tree(report: &Report) -> Node {
             .op
             .clone()
             .or_else(|| row.source.as_ref().map(|source| source.qualname.clone()))
-            .or_else(|| row.frame.clone())
+            .or_else(|| row.frame.as_deref().map(frames::short))
             .or_else(|| row.call.clone())
             .unwrap_or_else(|| "unknown".into());
         let kernels = classes.entry(row.class).or_default().entry(place).or_default();
@@ -225,6 +226,18 @@ fn sum(name: &str, class: &'static str, mut parts: Vec<Node>) -> Node {
     node(name, class, value, parts)
 }
 
+/// A file's name without its folders.
+fn base(file: &str) -> &str {
+    file.rsplit(['/', '\\']).next().unwrap_or(file)
+}
+
+/// Names of two files; with their folders where these alone tell them apart.
+fn title(before: &str, after: &str) -> String {
+    let names = (base(before), base(after));
+    let (before, after) = if names.0 == names.1 { (before, after) } else { names };
+    format!("{before} → {after}")
+}
+
 /// Two traces.
 pub(super) fn of_comparison(comparison: &Comparison) -> Page {
     let of = |class: Class| comparison.classes.iter().find(|row| row.class == class);
@@ -251,7 +264,7 @@ pub(super) fn of_comparison(comparison: &Comparison) -> Page {
         ("time after", true),
     ];
     Page {
-        title: format!("{} → {}", comparison.before, comparison.after),
+        title: title(&comparison.before, &comparison.after),
         subtitle: "share of kernel time by class, before and after".into(),
         headline: (format!("{change:+.2} pt"), "of kernel time with shapes".into()),
         classes: all,
@@ -272,7 +285,12 @@ pub(super) fn of_comparison(comparison: &Comparison) -> Page {
 
 fn change_row(class: &'static str, change: &Change) -> Row {
     let part = |part: Option<f64>| Cell::number(part.map_or("–".into(), percent), part.unwrap_or(-1.0));
-    let place = change.op_after.clone().or_else(|| change.frame.clone()).unwrap_or_default();
+    let frame = || change.frame.as_deref().map(frames::short);
+    let op = change
+        .op_after
+        .clone()
+        .or_else(|| change.op_before.clone().filter(|_| change.shaped_after.is_none()));
+    let place = op.or_else(frame).unwrap_or_default();
     Row {
         class,
         cells: vec![

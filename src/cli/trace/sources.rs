@@ -10,7 +10,7 @@ use crate::project::{Failure, Request};
 use crate::report::level_word;
 use crate::source::{Place, Source};
 use crate::trace::Class;
-use crate::trace::report::{FindingRow, FixRow, Report, SourceRow};
+use crate::trace::report::{FindingRow, FixRow, Report, Row, SourceRow};
 use crate::trace::source::{Locator, finding_of};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,10 +64,27 @@ pub(super) fn fill(report: &mut Report, projects: &[Project]) {
                 Some((located, project, teller))
             });
         let best = found.min_by_key(|(located, ..)| located.matched);
-        let Some((located, project, teller)) = best else { continue };
+        let Some((located, project, teller)) = best else {
+            row.not_in_source = (row.class == Class::Bypass).then(|| wanted(row));
+            continue;
+        };
         let source = teller.source(located.function, located.place, located.matched.words());
         let finding = finding_of(&project.checked.program, &project.findings, &located);
         (row.source, row.finding) = (Some(source), finding.map(|finding| teller.finding(finding)));
+    }
+}
+
+/// What a bypass was searched by.
+fn wanted(row: &Row) -> String {
+    match row.frames().next() {
+        Some(frame) => {
+            let file = frame.path.rsplit(['/', '\\']).next().unwrap_or(frame.path);
+            format!(
+                "the sources have neither `{}` in a file {file} nor a launch of this kernel",
+                frame.function
+            )
+        }
+        None => "the sources have no launch of this kernel, or several, and the trace has no frame to choose by".into(),
     }
 }
 
