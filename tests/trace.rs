@@ -135,22 +135,22 @@ fn hostile_traces_are_refused_or_counted() {
         (
             "a kernel without duration",
             kernel_as("dur", json!(null)),
-            " | 1 kernel events without a readable duration, no kernel events",
+            " | 1 kernel events without a readable duration: in no figure",
         ),
         (
             "a kernel with a text as duration",
             kernel_as("dur", json!("2")),
-            " | 1 kernel events without a readable duration, no kernel events",
+            " | 1 kernel events without a readable duration: in no figure",
         ),
         (
             "a kernel with a negative duration",
             kernel_as("dur", json!(-2)),
-            " | 1 kernel events without a readable duration, no kernel events",
+            " | 1 kernel events without a readable duration: in no figure",
         ),
         (
             "a kernel of 10^300 µs",
             kernel_as("dur", json!(1e300)),
-            " | 1 kernel events without a readable duration, no kernel events",
+            " | 1 kernel events without a readable duration: in no figure",
         ),
         ("a kernel without args", kernel_as("args", json!(null)), "orphan 1/2000"),
         (
@@ -504,6 +504,18 @@ fn replayed_kernels_take_shapes_from_the_capture_if_it_is_clear_which() {
                "args": {"correlation": 1, "grid": [8, 1, 1], "block": [128, 1, 1]}}),
     ]);
     assert_eq!(shapes_of(&replay, Some(&capture))["kernels"][0]["from"], Value::Null);
+    // That is said.
+    let recording = read_bytes(&replay).unwrap();
+    let mut report = Report::new();
+    report.add(
+        "trace",
+        &Coverage::new(&recording, Some(Capture::new(&read_bytes(&capture).unwrap()))),
+    );
+    assert!(
+        report.warnings[0].contains("the shapes of none of the replayed kernels"),
+        "{:?}",
+        report.warnings
+    );
 }
 
 fn opwright(args: &[&str]) -> Output {

@@ -1,9 +1,9 @@
 //! A trace's figures as plain data: what the JSON contract, the text and the page are made of.
 
-use super::coverage::{Class, Coverage, Origin, Sum};
+use super::coverage::{Class, Coverage, Group, Origin, Sum};
 use super::frames;
 use super::reasons;
-use super::recording::{NONE, Recording};
+use super::recording::{NONE, Recording, Trouble};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -146,6 +146,9 @@ pub struct SourceRow {
     pub qualname: String,
     /// How it was found.
     pub matched: &'static str,
+    /// Functions that fit as well: the one with the nearest line was taken.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// Parameters that it mutates.
     pub mutates: Vec<String>,
     /// State that it mutates.
@@ -278,7 +281,7 @@ impl Report {
                 call: coverage.text(group.call).map(String::from),
                 kernels_of_op: op.map_or(0, |op| sharing.get(&(group.class, op)).copied().unwrap_or(0)),
                 reason: why.map(|why| why.reason),
-                advice: why.and_then(|why| why.advice),
+                advice: why.and_then(|why| why.advice).filter(|_| !recovered(&group)),
                 shapes_from: group.origins.clone(),
                 no_forward: group.missing.map(super::backward::Missing::words),
                 stack: stack.map(|name| coverage.recording.names.text(*name).to_string()).collect(),
@@ -332,13 +335,18 @@ impl Report {
                 coverage.ambiguous
             ));
         }
-        if recording.kernels.is_empty() {
+        if recording.kernels.is_empty() && !recording.troubles.contains_key(&Trouble::KernelTime) {
             warn("no kernel events: recorded without a GPU, or without `ProfilerActivity.CUDA`".into());
         }
         if let Some(capture) = &coverage.capture
             && capture.is_empty()
         {
             warn("the capture's trace launches no kernel that could be joined".into());
+        } else if coverage.capture.is_some()
+            && coverage.recovered.kernels == 0
+            && coverage.launches.iter().any(|launch| launch.class == Class::Graph)
+        {
+            warn("the capture's trace has the shapes of none of the replayed kernels: names or grids differ, or one kernel has several shapes there".into());
         }
     }
 
@@ -351,6 +359,11 @@ impl Report {
     pub fn class(&self, class: Class) -> ClassRow {
         self.classes.get(class.word()).copied().unwrap_or_default()
     }
+}
+
+/// A capture has told the shapes of all of these.
+fn recovered(group: &Group) -> bool {
+    group.origins.get(&Origin::Capture) == Some(&group.sum.kernels)
 }
 
 impl Row {

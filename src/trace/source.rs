@@ -4,7 +4,7 @@ use super::frames::Framed;
 use crate::finding::Finding;
 use crate::program::{Func, FunctionRef, Launch, Program};
 use crate::source::{FileId, Place};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A function that was found, and how surely. The order is that of preference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +38,7 @@ impl Matched {
 }
 
 /// Where a kernel is launched.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Located {
     /// The function.
     pub function: FunctionRef,
@@ -46,6 +46,8 @@ pub struct Located {
     pub place: Place,
     /// How it was found.
     pub matched: Matched,
+    /// Functions that fit as well, but whose lines are farther from the frame's.
+    pub others: Vec<FunctionRef>,
 }
 
 /// A project, ready to be asked.
@@ -92,38 +94,46 @@ impl<'a> Locator<'a> {
     /// The function that launched a kernel, from the frames around the launch, innermost first (torch's and Triton's left out).
     pub fn locate(&self, frames: &[Framed], kernel: &str) -> Option<Located> {
         let launches = self.launches_of(kernel);
-        let found = |function: FunctionRef, launch: Option<&Launch>, matched| Located {
+        let found = |(function, launch, others): (FunctionRef, &Launch, Vec<FunctionRef>), matched| Located {
             function,
-            place: launch
-                .filter(|launch| launch.function == function)
-                .map_or_else(|| self.program.name_place(function), |launch| launch.place),
+            place: if launch.function == function {
+                launch.place
+            } else {
+                self.program.name_place(function)
+            },
             matched,
+            others,
         };
         let by = |frame: &Framed, fits: &dyn Fn(FunctionRef) -> bool| {
-            let fitting = launches.iter().filter(|(function, _)| fits(*function));
-            fitting
-                .min_by_key(|(function, _)| (self.distance(*function, frame.line), *function))
-                .copied()
+            let fitting: Vec<_> = launches.iter().filter(|(function, _)| fits(*function)).collect();
+            let nearest = fitting
+                .iter()
+                .min_by_key(|(function, _)| (self.distance(*function, frame.line), *function));
+            nearest.map(|&&(function, launch)| {
+                let others = fitting.iter().filter(|(other, at)| *other != function && at.place != launch.place);
+                let others: BTreeSet<FunctionRef> = others.map(|row| row.0).collect();
+                (function, launch, others.into_iter().collect())
+            })
         };
         let files: Vec<Vec<FileId>> = frames.iter().map(|frame| self.files_of(frame.path)).collect();
         let named = |frame: &Framed, function: FunctionRef| self.program.function_name(function) == frame.function;
         for (frame, files) in frames.iter().zip(&files) {
-            if let Some((function, launch)) = by(frame, &|f| files.contains(&f.file) && named(frame, f)) {
-                return Some(found(function, Some(launch), Matched::Launcher));
+            if let Some(launcher) = by(frame, &|f| files.contains(&f.file) && named(frame, f)) {
+                return Some(found(launcher, Matched::Launcher));
             }
         }
         for (frame, files) in frames.iter().zip(&files) {
-            if let Some((function, launch)) = by(frame, &|f| files.contains(&f.file)) {
-                return Some(found(function, Some(launch), Matched::File));
+            if let Some(launcher) = by(frame, &|f| files.contains(&f.file)) {
+                return Some(found(launcher, Matched::File));
             }
         }
         for frame in frames.iter().filter(|frame| frame.function != "<lambda>") {
-            if let Some((function, launch)) = by(frame, &|f| named(frame, f)) {
-                return Some(found(function, Some(launch), Matched::Function));
+            if let Some(launcher) = by(frame, &|f| named(frame, f)) {
+                return Some(found(launcher, Matched::Function));
             }
         }
         if let [(function, launch)] = launches[..] {
-            return Some(found(function, Some(launch), Matched::Kernel));
+            return Some(found((function, launch, Vec::new()), Matched::Kernel));
         }
         let frame = frames.first()?;
         self.by_frame(frame, &files[0])
@@ -133,7 +143,10 @@ impl<'a> Locator<'a> {
     fn by_frame(&self, frame: &Framed, files: &[FileId]) -> Option<Located> {
         let of_name = self.functions.get(frame.function)?;
         let there = of_name.iter().filter(|function| files.contains(&function.file));
-        let nearest = there.min_by_key(|function| (self.distance(**function, frame.line), **function));
+        let there: Vec<FunctionRef> = there.copied().collect();
+        let nearest = there
+            .iter()
+            .min_by_key(|function| (self.distance(**function, frame.line), **function));
         let moved = || match of_name[..] {
             [only] if base(&self.program.file(only.file).source.path) == base(frame.path) && !frame.function.starts_with('<') => Some(only),
             _ => None,
@@ -146,6 +159,7 @@ impl<'a> Locator<'a> {
             function,
             place: self.program.name_place(function),
             matched,
+            others: there.into_iter().filter(|other| *other != function).collect(),
         })
     }
 

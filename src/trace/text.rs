@@ -203,6 +203,9 @@ fn one_row(number: usize, row: &Row, report: &Report, told: &mut Vec<&'static st
             &format!("{}:{} {}", source.file, source.line, paint.bold(&source.qualname)),
         );
         line("", &paint.dim(&format!("found by {}", source.matched)));
+        for other in source.others.iter().take(3) {
+            line("", &paint.dim(&format!("or {other}: it fits as well, its line is farther away")));
+        }
         line("mutates", &mutates(row));
     } else if let Some(wanted) = &row.not_in_source {
         line("source", &format!("not found: {}", clean(wanted)));

@@ -140,6 +140,8 @@ fn details(row: &TraceRow) -> Vec<Detail> {
     if let Some(source) = &row.source {
         say("source", Some(&format!("{}:{} {}", source.file, source.line, source.qualname)));
         say("found by", Some(source.matched));
+        let others = source.others.join(", ");
+        say("or", Some(others.as_str()).filter(|others| !others.is_empty()));
         say("mutates", Some(&mutates(row)));
     }
     say("source not found", row.not_in_source.as_deref());

@@ -68,7 +68,8 @@ pub(super) fn fill(report: &mut Report, projects: &[Project]) {
             row.not_in_source = (row.class == Class::Bypass).then(|| wanted(row));
             continue;
         };
-        let source = teller.source(located.function, located.place, located.matched.words());
+        let mut source = teller.source(located.function, located.place, located.matched.words());
+        source.others = located.others.iter().map(|&other| teller.name(other)).collect();
         let finding = finding_of(&project.checked.program, &project.findings, &located);
         (row.source, row.finding) = (Some(source), finding.map(|finding| teller.finding(finding)));
     }
@@ -101,6 +102,17 @@ impl<'a> Teller<'a> {
         Self { run, program, sources }
     }
 
+    /// A function's name and line.
+    fn name(&self, function: FunctionRef) -> String {
+        let place = self.program.name_place(function);
+        let line = self.program.file(place.file).source.line(place.span.start);
+        format!(
+            "{} ({}:{line})",
+            self.program.qualname(function),
+            self.run.names[place.file.index()]
+        )
+    }
+
     /// A function, with the lines around a place in it.
     pub(in crate::cli) fn source(&self, function: FunctionRef, place: Place, matched: &'static str) -> SourceRow {
         let program = self.program;
@@ -116,6 +128,7 @@ impl<'a> Teller<'a> {
             line: source.line(place.span.start),
             qualname: program.qualname(function).to_string(),
             matched,
+            others: Vec::new(),
             mutates: params(
                 func.map(|f| f.mutates.iter().map(|write| write.param).collect())
                     .unwrap_or_default(),
