@@ -3,7 +3,7 @@
 //! A span is a half-open range of byte offsets until a printer turns it into lines and columns.
 
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A file of the project: an index into the list of files, sorted by path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -73,26 +73,37 @@ pub struct Place {
 }
 
 /// One file as it was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Path relative to the project's root, `/` separated, without a leading `./`.
     pub path: String,
     /// The decoded text. A byte order mark, if any, is part of it.
     pub text: Arc<str>,
-    /// Where each line begins; the first entry is 0. Lines end with `\n`, `\r\n` or a lone `\r`.
-    pub lines: LineIndex,
+    /// Made when a position is first asked for.
+    lines: OnceLock<LineIndex>,
 }
+
+impl PartialEq for Source {
+    fn eq(&self, other: &Self) -> bool {
+        self.path == other.path && self.text == other.text
+    }
+}
+
+impl Eq for Source {}
 
 impl Source {
     /// A source with its line index.
     pub fn new(path: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
-        let text = text.into();
-        let lines = LineIndex::new(&text);
         Self {
             path: path.into(),
-            text,
-            lines,
+            text: text.into(),
+            lines: OnceLock::new(),
         }
+    }
+
+    /// Where each line begins; the first entry is 0. Lines end with `\n`, `\r\n` or a lone `\r`.
+    pub fn lines(&self) -> &LineIndex {
+        self.lines.get_or_init(|| LineIndex::new(&self.text))
     }
 
     /// The text of a span.
@@ -102,24 +113,24 @@ impl Source {
 
     /// Line and column of an offset, both from 1; the column counts Unicode scalar values.
     pub fn position(&self, offset: u32) -> (u32, u32) {
-        self.lines.position(&self.text, offset)
+        self.lines().position(&self.text, offset)
     }
 
     /// The line (from 1) of an offset.
     pub fn line(&self, offset: u32) -> u32 {
-        self.lines.line(offset)
+        self.lines().line(offset)
     }
 
     /// Offset of the first byte of the line that holds `offset`.
     pub fn line_start(&self, offset: u32) -> u32 {
-        self.lines.starts[self.lines.line(offset) as usize - 1]
+        self.lines().starts[self.lines().line(offset) as usize - 1]
     }
 
     /// Offset just past the line that holds `offset`, its line end included.
     pub fn line_end(&self, offset: u32) -> u32 {
-        self.lines
+        self.lines()
             .starts
-            .get(self.lines.line(offset) as usize)
+            .get(self.lines().line(offset) as usize)
             .copied()
             .unwrap_or(self.text.len() as u32)
     }

@@ -29,8 +29,32 @@ pub struct Word(u32);
 
 const SEED: u64 = 0x51_7c_c1_b7_27_22_0a_95;
 
-const fn step(hash: u64, byte: u8) -> u64 {
-    (hash.rotate_left(5) ^ byte as u64).wrapping_mul(SEED)
+/// Takes eight bytes into a hash, the first one lowest.
+const fn step(hash: u64, eight: u64) -> u64 {
+    (hash.rotate_left(5) ^ eight).wrapping_mul(SEED)
+}
+
+/// The hash of the bytes from `start` to `end`.
+fn hash(bytes: &[u8], start: usize, end: usize) -> u32 {
+    let (mut hash, mut at) = (0, start);
+    while at + 8 <= end {
+        hash = step(hash, eight(bytes, at));
+        at += 8;
+    }
+    if at < end {
+        let mask = (1 << (8 * (end - at))) - 1;
+        hash = step(hash, eight(bytes, at) & mask);
+    }
+    finish(hash)
+}
+
+/// Eight bytes, zeros beyond the end.
+fn eight(bytes: &[u8], at: usize) -> u64 {
+    if let Some(all) = bytes.get(at..at + 8).and_then(|some| some.try_into().ok()) {
+        return u64::from_le_bytes(all);
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().rev().fold(0, |eight, byte| eight << 8 | u64::from(*byte))
 }
 
 const fn finish(hash: u64) -> u32 {
@@ -53,7 +77,7 @@ const IS_WORD: [bool; 256] = {
 impl Word {
     /// The word of a text without separators.
     pub fn of(word: &str) -> Self {
-        Self(finish(word.bytes().fold(0, step)))
+        Self(constant(word.as_bytes()))
     }
 
     /// The same word after a dot or a quote: as an attribute, or as a string that may name one.
@@ -93,14 +117,12 @@ impl Words {
                 continue;
             }
             let start = at;
-            let mut hash = 0;
             while at < bytes.len() && IS_WORD[bytes[at] as usize] {
-                hash = step(hash, bytes[at]);
                 at += 1;
             }
             let next = bytes.get(at).copied();
             kernel_indexed |= next == Some(b'[') && is_kernel_like(&bytes[start..at]);
-            reader.word(finish(hash), bytes[start].is_ascii_digit(), next);
+            reader.word(hash(bytes, start, at), bytes[start].is_ascii_digit(), next);
         }
         let Reader { table, renamed, .. } = reader;
         Self {
@@ -172,11 +194,16 @@ const FROM: u32 = constant(b"from");
 const IMPORT: u32 = constant(b"import");
 const AS: u32 = constant(b"as");
 
+/// The hash of a word alone.
 const fn constant(word: &[u8]) -> u32 {
-    let (mut hash, mut i) = (0, 0);
+    let (mut hash, mut eight, mut i) = (0, 0, 0);
     while i < word.len() {
-        hash = step(hash, word[i]);
+        eight |= (word[i] as u64) << (8 * (i % 8));
         i += 1;
+        if i % 8 == 0 || i == word.len() {
+            hash = step(hash, eight);
+            eight = 0;
+        }
     }
     finish(hash)
 }
@@ -261,9 +288,8 @@ impl Reader {
 }
 
 fn is_kernel_like(text: &[u8]) -> bool {
-    [&b"kernel"[..], b"Kernel", b"KERNEL"]
-        .iter()
-        .any(|kernel| memmem::find(text, kernel).is_some())
+    let kernel = |at: usize| at > 0 && matches!(text[at - 1], b'k' | b'K');
+    memmem::find_iter(text, b"ernel").any(kernel) || memmem::find(text, b"KERNEL").is_some()
 }
 
 fn has_launch(bytes: &[u8]) -> bool {
@@ -324,6 +350,14 @@ mod tests {
 
     fn has(text: &str, word: &str) -> bool {
         Words::of(text).has(Word::of(word))
+    }
+
+    #[test]
+    fn a_word_is_the_same_alone_and_in_a_text() {
+        for length in 1..40 {
+            let word = &"abcdefghijklmnopqrstuvwxyzabcdefghijklmnop"[..length];
+            assert!(has(word, word) && has(&format!("({word})"), word) && !has(&word[1..], word));
+        }
     }
 
     #[test]

@@ -78,9 +78,8 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods)
     let plain = wanted.iter().filter(|f| resolver.function(**f).class.is_none());
     let plain: FxHashSet<FunctionRef> = plain.chain(&methods.open).copied().collect();
     let mentioned = reach::Mentioned::new(resolver, &plain);
-    let asked = mentioned.asked();
     let per_file: Vec<Vec<(FunctionRef, Caller)>> = resolver
-        .files_where(|id, words| methods.concern(id) || asked.is_in(id, words))
+        .files_where(|id, words| methods.concern(id) || mentioned.is_in(id, words))
         .into_par_iter()
         .map(|file| in_file(host, file, &names, wanted))
         .collect();

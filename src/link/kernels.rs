@@ -42,6 +42,8 @@ pub(crate) struct KernelEffects {
     pub(crate) heuristics: Vec<(u16, Binding)>,
     /// What each parameter is.
     pub(crate) kinds: Vec<Kind>,
+    /// Its language is not read.
+    pub(crate) opaque: bool,
 }
 
 /// A write and when it happens, over the kernel's parameters as they come in.
@@ -110,6 +112,7 @@ fn opaque(resolver: &Resolver, kernel: &find::Found) -> KernelEffects {
     KernelEffects {
         unresolved,
         kinds,
+        opaque: true,
         ..KernelEffects::default()
     }
 }

@@ -1,6 +1,7 @@
 //! Which functions may launch: a cheap look at every body before any is run.
 
 use super::host::Host;
+use super::kernels::KernelEffects;
 use super::reach;
 use super::registry::argument;
 use super::resolve::Entity;
@@ -38,13 +39,14 @@ pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
         .map(|k| resolver.text(k.file, resolver.function(*k).name))
         .collect();
     let launcher_calls: FxHashSet<&str> = host.registry.launcher_calls().into_iter().collect();
-    let kernels: FxHashSet<FunctionRef> = host.kernels.keys().copied().collect();
+    // A method whose language is not read is launched by its own class.
+    let from_outside = |k: FunctionRef, effects: &KernelEffects| !effects.opaque || resolver.function(k).class.is_none();
+    let kernels: FxHashSet<FunctionRef> = host.kernels.iter().filter(|(k, e)| from_outside(**k, e)).map(|(k, _)| *k).collect();
     let holders = reach::holders(resolver, &kernels);
-    let asked = holders.asked();
     let launchers: FxHashSet<Word> = host.registry.launcher_names().map(Word::of).collect();
     let like = |words: &Words| words.launch_like && words.kernel_like || words.kernel_indexed || words.has_any(&launchers);
     let per_file: Vec<Candidates> = resolver
-        .files_where(|id, words| like(words) || asked.is_in(id, words))
+        .files_where(|id, words| like(words) || holders.is_in(id, words))
         .into_par_iter()
         .map(|file| of_file(host, file, &names, &launcher_calls))
         .collect();

@@ -88,7 +88,7 @@ pub(super) fn offset(text: &str, lines: &LineIndex, position: Position, encoding
 
 /// The span of a range.
 pub(super) fn span(source: &Source, range: Range, encoding: Encoding) -> Span {
-    let at = |position| offset(&source.text, &source.lines, position, encoding);
+    let at = |position| offset(&source.text, source.lines(), position, encoding);
     let (start, end) = (at(range.start), at(range.end));
     Span::new(start, end.max(start))
 }
@@ -110,14 +110,14 @@ mod tests {
                     character: column
                 }
             );
-            assert_eq!(offset(&source.text, &source.lines, there, encoding), f);
+            assert_eq!(offset(&source.text, source.lines(), there, encoding), f);
         }
     }
 
     #[test]
     fn positions_outside_are_clamped() {
         let source = Source::new("a.py", "ab\r\n😀");
-        let at = |line, character| offset(&source.text, &source.lines, Position { line, character }, Encoding::Utf16);
+        let at = |line, character| offset(&source.text, source.lines(), Position { line, character }, Encoding::Utf16);
         assert_eq!((at(0, 9), at(1, 1), at(1, 2), at(7, 0)), (2, 4, 8, 8));
         assert_eq!(at(u32::MAX, u32::MAX), 8);
     }

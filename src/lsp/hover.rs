@@ -15,7 +15,7 @@ use std::path::Path;
 pub(super) fn hover(snapshot: &Snapshot, path: &Path, position: Position, client: &Client) -> Option<Hover> {
     let file = snapshot.file(path)?;
     let source = snapshot.source(file);
-    let at = convert::offset(&source.text, &source.lines, position, client.encoding);
+    let at = convert::offset(&source.text, source.lines(), position, client.encoding);
     let program = &snapshot.checked.program;
     let mut parts = Vec::new();
     let mut spans = Vec::new();

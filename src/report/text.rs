@@ -195,7 +195,7 @@ impl<'a> CodespanFiles<'a> for Sources<'a> {
 
     fn line_range(&'a self, id: FileId, line_index: usize) -> Result<Range<usize>, Error> {
         let source = self.0.source(id);
-        let start = source.lines.start_of(line_index as u32 + 1);
+        let start = source.lines().start_of(line_index as u32 + 1);
         let start = start.ok_or(Error::LineTooLarge {
             given: line_index,
             max: source.line(u32::MAX) as usize,

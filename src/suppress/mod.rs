@@ -228,7 +228,7 @@ fn suggestion(unknown: &str, rules: &[RuleName]) -> Option<String> {
 /// would mean the whole file, so the end is a line that no finding has.
 fn next_code_line(source: &Source, after: u32) -> u32 {
     let mut line = source.line(after) + 1;
-    while let Some(start) = source.lines.start_of(line) {
+    while let Some(start) = source.lines().start_of(line) {
         let text = &source.text[start as usize..source.line_end(start) as usize];
         let text = text.trim();
         if !text.is_empty() && !text.starts_with('#') {

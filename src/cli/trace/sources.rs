@@ -187,7 +187,7 @@ fn snippet(source: &Source, start: u32, end: u32) -> (u32, String) {
     let (line, last) = (source.line(start), source.line(end));
     let first = line.saturating_sub(AROUND).max(1);
     let last = last.min(first + MOST) + AROUND;
-    let from = source.lines.start_of(first).unwrap_or(0) as usize;
-    let to = source.lines.start_of(last + 1).map_or(source.text.len(), |to| to as usize);
+    let from = source.lines().start_of(first).unwrap_or(0) as usize;
+    let to = source.lines().start_of(last + 1).map_or(source.text.len(), |to| to as usize);
     (first, source.text.get(from..to).unwrap_or_default().trim_end().to_string())
 }

@@ -1,7 +1,7 @@
 //! Which functions are kernels or device functions: under `triton.jit` by any name, or given to it in a call.
 
 use super::at;
-use crate::facts::{ArgKind, FunctionKind, Op, ValueId};
+use crate::facts::{ArgKind, Call, FunctionKind, Op, ValueId};
 use crate::knowledge::Knowledge;
 use crate::knowledge::frameworks::KernelDecorator;
 use crate::link::reach;
@@ -10,7 +10,7 @@ use crate::program::FunctionRef;
 use crate::source::FileId;
 use crate::words::Word;
 use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
 
 /// A kernel or device function.
@@ -249,10 +249,23 @@ impl Finder<'_, '_> {
         if !facts.names.iter().any(|n| names_jit(n)) {
             return found;
         }
+        let mut outer = BTreeSet::new();
         for (id, function) in facts.functions() {
-            let is_seen = matches!(facts.function(function.parent).kind, FunctionKind::Module | FunctionKind::Class);
+            let scope = at(file, id);
+            let makes = |call: &Call| {
+                let spoken = self.resolver.spoken(scope, call.callee);
+                let gives = call.args.first().is_some_and(|a| self.is_parameter(scope, a.value));
+                call.decorates.is_none() && gives && spoken.is_some_and(names_jit)
+            };
+            if function.body.calls.iter().any(makes) {
+                let is_local = facts.function(function.parent).kind == FunctionKind::Def;
+                outer.insert(if is_local { function.parent } else { id });
+            }
+        }
+        for id in outer {
+            let function = facts.function(id);
             let name = facts.name(function.name);
-            if function.kind == FunctionKind::Def && is_seen && !name.starts_with("__") && self.maker(at(file, id)).is_some() {
+            if function.kind == FunctionKind::Def && !name.starts_with("__") && self.maker(at(file, id)).is_some() {
                 let word = Word::of(name);
                 found.push(if function.class.is_some() { word.as_attribute() } else { word });
             }

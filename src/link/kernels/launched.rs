@@ -18,8 +18,7 @@ impl Analysis<'_, '_> {
         }
         let resolver = self.resolver;
         let holders = reach::holders(resolver, &wanted);
-        let asked = holders.asked();
-        for file in resolver.files_where(|id, words| asked.is_in(id, words)) {
+        for file in resolver.files_where(|id, words| holders.is_in(id, words)) {
             for (i, function) in resolver.facts(file).functions.iter().enumerate() {
                 let at = super::at(file, FunctionId(i as u32));
                 for call in &function.body.calls {

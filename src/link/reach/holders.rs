@@ -16,8 +16,7 @@ pub(crate) fn holders(resolver: &Resolver, kernels: &FxHashSet<FunctionRef>) -> 
     let mut values: FxHashSet<&str> = FxHashSet::default();
     let mut held: FxHashSet<FunctionRef> = kernels.clone();
     let mut items: FxHashSet<Item> = kernels.iter().map(|k| Item::function(resolver, *k)).collect();
-    let asked = all.asked();
-    let mut files = resolver.files_where(|id, words| asked.is_in(id, words));
+    let mut files = resolver.files_where(|id, words| all.is_in(id, words));
     for _ in 0..HANDS {
         let known = Known {
             functions: &functions,
@@ -43,8 +42,7 @@ pub(crate) fn holders(resolver: &Resolver, kernels: &FxHashSet<FunctionRef>) -> 
         }
         let mut new = Mentioned::default();
         new.add(resolver, fresh.into_iter());
-        let asked = new.asked();
-        files = resolver.files_where(|id, words| asked.is_in(id, words));
+        files = resolver.files_where(|id, words| new.is_in(id, words));
         all.join(new);
     }
     all

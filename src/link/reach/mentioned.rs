@@ -17,6 +17,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(crate) struct Mentioned {
     owners: FxHashMap<Owner, Beside>,
     names: FxHashMap<Word, Vec<Owner>>,
+    /// Files that speak of one of the names.
+    found: FxHashSet<FileId>,
     attributes: FxHashSet<Word>,
     /// Names like `__init__`, of which one speaks by the class.
     dunder: FxHashSet<Word>,
@@ -128,6 +130,7 @@ impl Mentioned {
     pub(super) fn join(&mut self, other: Self) {
         self.attributes.extend(other.attributes);
         self.files.extend(other.files);
+        self.found.extend(other.found);
         self.dunder.extend(other.dunder);
         for (owner, beside) in other.owners {
             let own = self.owners.entry(owner).or_default();
@@ -146,8 +149,9 @@ impl Mentioned {
     fn follow(&mut self, resolver: &Resolver<'_>, mut fresh: Self) {
         let (mut looked, mut imports) = (FxHashSet::default(), Vec::new());
         for _ in 0..HANDS {
-            let asked = fresh.asked();
-            let files = resolver.files_where(|id, words| asked.names_in(id, words));
+            let names = fresh.asked();
+            let files = resolver.files_where(|id, words| names.iter().any(|name| name.is_in(id, words)));
+            fresh.found.extend(&files);
             let files: Vec<FileId> = files.into_iter().filter(|f| looked.insert(*f)).collect();
             imports.par_extend(files.par_iter().flat_map_iter(|file| imported(resolver, *file)));
             self.join(fresh);
@@ -160,7 +164,6 @@ impl Mentioned {
             }
             fresh.find_owners(resolver);
         }
-        self.join(fresh);
     }
 
     /// What an import hands on to others that could not be asked before.
@@ -195,11 +198,15 @@ impl Mentioned {
         }
     }
 
-    /// The question that is put to each file.
-    pub(crate) fn asked(&self) -> Asked<'_> {
-        let mut names: Vec<AskedName> = self.names.iter().map(|(name, owners)| self.asked_name(*name, owners)).collect();
-        names.sort_unstable_by_key(|asked| asked.name);
-        Asked { all: self, names }
+    /// Whether a file may speak of one of them.
+    pub(crate) fn is_in(&self, file: FileId, words: &Words) -> bool {
+        self.files.contains(&file) || self.found.contains(&file) || words.has_any(&self.attributes)
+    }
+
+    /// The questions that are put to each file.
+    fn asked(&self) -> Vec<AskedName> {
+        let names = self.names.iter();
+        names.map(|(name, owners)| self.asked_name(*name, owners)).collect()
     }
 
     fn asked_name(&self, name: Word, owners: &[Owner]) -> AskedName {
@@ -231,12 +238,6 @@ impl Mentioned {
     }
 }
 
-/// A question to the words of a file.
-pub(crate) struct Asked<'m> {
-    all: &'m Mentioned,
-    names: Vec<AskedName>,
-}
-
 /// A name, and what tells that it is meant.
 #[derive(Default)]
 struct AskedName {
@@ -250,20 +251,13 @@ struct AskedName {
     beside: Vec<Word>,
 }
 
-impl Asked<'_> {
-    /// Whether a file may speak of one of them.
-    pub(crate) fn is_in(&self, file: FileId, words: &Words) -> bool {
-        self.all.files.contains(&file) || words.has_any(&self.all.attributes) || self.names_in(file, words)
-    }
-
-    fn names_in(&self, file: FileId, words: &Words) -> bool {
-        self.names.iter().any(|asked| {
-            words.has(asked.name)
-                && (words.has_any(&asked.pairs)
-                    || !asked.inside.is_empty() && asked.inside.contains(&file) && words.has(asked.name.of_package())
-                    || words.star_like && words.has_any(&asked.modules)
-                    || words.has_any(&asked.beside))
-        })
+impl AskedName {
+    fn is_in(&self, file: FileId, words: &Words) -> bool {
+        words.has(self.name)
+            && (words.has_any(&self.pairs)
+                || !self.inside.is_empty() && self.inside.contains(&file) && words.has(self.name.of_package())
+                || words.star_like && words.has_any(&self.modules)
+                || words.has_any(&self.beside))
     }
 }
 

@@ -328,7 +328,7 @@ impl Outliner<'_, '_> {
         }
         prelude.sort_unstable();
         let at = |f: &Found| self.first_mention(span, &f.input.text);
-        found.sort_by_key(|f| (at(f), f.input.text.clone()));
+        found.sort_by_cached_key(|f| (at(f), f.input.text.clone()));
         Ok((found, prelude))
     }
 
