@@ -5,9 +5,9 @@
 
 use super::host::Host;
 use super::launches::inside_kernel;
-use super::reach::Spoken;
+use super::reach::{Item, Mentioned, Spoken};
 use super::receivers::{self, Object};
-use super::resolve::{Entity, Resolver};
+use super::resolve::Entity;
 use crate::facts::{ArgKind, Call, Const, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::{FunctionRef, Kernel, KernelCall, ProgramFile};
 use crate::source::{FileId, Place};
@@ -29,18 +29,17 @@ pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelE
     let dialects: FxHashMap<FunctionRef, &str> = others.map(|(k, _)| (k.function, k.dialect.as_str())).collect();
     let search = Search::new(host, dialects);
     let called = search.called(kernels);
-    let mut names: FxHashSet<String> = called.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    let text = |f: FunctionRef| host.resolver.text(f.file, host.resolver.function(f).name);
+    let mut names: FxHashSet<String> = called.iter().map(|f| text(*f).to_owned()).collect();
     let homes: FxHashSet<FileId> = search.dialects.keys().map(|k| k.file).collect();
-    let words: Vec<(Word, Word)> = called.iter().map(|(name, home)| (Word::of(name), Word::of(home))).collect();
-    let mut files = host.resolver.files_where(|id, has| {
-        search.concerns(&host.resolver.files[id.index()])
-            || homes.contains(&id)
-            || words.iter().any(|(name, home)| has.has(*name) && has.has(*home))
-    });
+    let mentioned = Mentioned::new(host.resolver, &called);
+    let mut files = host
+        .resolver
+        .files_where(|id, words| search.concerns(&host.resolver.files[id.index()]) || homes.contains(&id) || mentioned.is_in(id, words));
     let mut seen: BTreeMap<FileId, Own> = BTreeMap::new();
     let mut all: Vec<FileId> = files.clone();
     for _ in 0..HANDS {
-        let looked: Vec<(FileId, Own, Vec<String>)> = files
+        let looked: Vec<(FileId, Own, Vec<Item>)> = files
             .par_iter()
             .map(|&file| {
                 let own = search.own(file, &names);
@@ -48,19 +47,22 @@ pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelE
                 (file, own, handed_on)
             })
             .collect();
-        let mut new: FxHashSet<String> = FxHashSet::default();
+        let mut new: Vec<Item> = Vec::new();
         for (file, own, handed_on) in looked {
             seen.insert(file, own);
-            new.extend(handed_on.into_iter().filter(|n| names.insert(n.clone())));
+            new.extend(handed_on.into_iter().filter(|item| names.insert(item.name().to_owned())));
         }
         if new.is_empty() {
             break;
         }
         // What was found in a file stands until a later one hands it a name.
-        seen.retain(|file, _| !new.iter().any(|name| host.resolver.find_name(*file, name).is_some()));
-        let words: FxHashSet<Word> = new.iter().map(|n| Word::of(n)).collect();
+        seen.retain(|file, _| !new.iter().any(|item| host.resolver.find_name(*file, item.name()).is_some()));
+        let mut mentioned = Mentioned::default();
+        mentioned.add(host.resolver, new.into_iter());
         let known: FxHashSet<FileId> = all.iter().copied().collect();
-        files = host.resolver.files_where(|id, has| !known.contains(&id) && has.has_any(&words));
+        files = host
+            .resolver
+            .files_where(|id, words| !known.contains(&id) && mentioned.is_in(id, words));
         all.extend(files.iter().copied());
     }
     all.sort_unstable();
@@ -116,8 +118,8 @@ impl<'s, 'a> Search<'s, 'a> {
         }
     }
 
-    /// Kernels of other dialects that the host calls like functions, each with the last part of its module's name.
-    fn called(&self, kernels: &[(Kernel, super::kernels::KernelEffects)]) -> Vec<(&'a str, &'a str)> {
+    /// Kernels of other dialects that the host calls like functions.
+    fn called(&self, kernels: &[(Kernel, super::kernels::KernelEffects)]) -> FxHashSet<FunctionRef> {
         let resolver = self.host.resolver;
         let rows = self
             .host
@@ -132,15 +134,7 @@ impl<'s, 'a> Search<'s, 'a> {
                 && resolver.parent(k.function).function == MODULE
                 && k.decorators.iter().any(|d| rows.contains(d.as_str()))
         });
-        let names = called.map(|k| {
-            let file = &resolver.files[k.function.file.index()];
-            let home = file.module.rsplit('.').next().unwrap_or(&file.module);
-            (resolver.text(k.function.file, resolver.function(k.function).name), home)
-        });
-        let mut names: Vec<_> = names.collect();
-        names.sort_unstable();
-        names.dedup();
-        names
+        called.map(|k| k.function).collect()
     }
 
     /// The file imports a library, or builds code.
@@ -224,7 +218,7 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// Names by which other files may reach what this one holds. Plain imports are not handed on, but by `__init__` files.
-    fn handed_on(&self, file: FileId, own: &Own, known: &FxHashSet<String>) -> Vec<String> {
+    fn handed_on(&self, file: FileId, own: &Own, known: &FxHashSet<String>) -> Vec<Item<'a>> {
         let facts = self.host.resolver.facts(file);
         let module = FunctionRef { file, function: MODULE };
         let mut found = Vec::new();
@@ -243,10 +237,10 @@ impl<'s, 'a> Search<'s, 'a> {
                 _ => false,
             });
             if stands {
-                found.push(text.to_owned());
+                found.push(Item::Global(file, text));
             }
         }
-        found.extend(self.fields(file, own).filter(|name| !known.contains(*name)).map(str::to_owned));
+        found.extend(self.fields(file, own).filter(|name| !known.contains(*name)).map(Item::Attribute));
         found
     }
 
@@ -258,13 +252,25 @@ impl<'s, 'a> Search<'s, 'a> {
         let fields = classes.flat_map(move |(id, class)| class.assigned.iter().map(move |a| (FunctionRef { file, function: id }, a)));
         let annotated = fields.filter(move |(at, (_, values))| {
             values.iter().any(|&v| match resolver.body(*at).op(v) {
-                Op::Annotated(annotation, _) => annotates(resolver, *at, annotation, own, 6),
+                Op::Annotated(annotation, _) => annotates(self, *at, annotation, own, 6),
                 _ => false,
             })
         });
         annotated
             .map(move |(_, (name, _))| facts.name(*name))
             .filter(|name| name.len() >= 6)
+    }
+
+    /// A class of a library, by its name, but for torch's own, of which few run kernels.
+    fn has_class(&self, path: &str) -> bool {
+        let knowledge = self.host.knowledge;
+        let mut rows = knowledge.frameworks.iter().flat_map(|k| &k.bypass).flat_map(|row| &row.calls);
+        let top = path.split('.').next().unwrap_or(path);
+        let is_library = top != "torch" && self.libraries.iter().any(|(name, ..)| name == top);
+        names_class(path)
+            && (is_library
+                || knowledge.bypass(&format!("{path}.__call__")).is_some()
+                || rows.any(|row| row.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'))))
     }
 
     /// A function that hands back built code.
@@ -472,7 +478,7 @@ fn speaking(search: &Search<'_, '_>, at: FunctionRef, own: &Own) -> Vec<bool> {
                 let parent = resolver.parent(at);
                 param
                     .and_then(|p| p.annotation)
-                    .is_some_and(|a| annotates(resolver, parent, a.value, own, 6))
+                    .is_some_and(|a| annotates(search, parent, a.value, own, 6))
             }
             _ => false,
         };
@@ -481,18 +487,20 @@ fn speaking(search: &Search<'_, '_>, at: FunctionRef, own: &Own) -> Vec<bool> {
     flags
 }
 
-/// Whether an annotation speaks of one of the names.
-fn annotates(resolver: &Resolver<'_>, at: FunctionRef, value: ValueId, own: &Own, depth: u32) -> bool {
+/// Whether an annotation speaks of a class of a library.
+fn annotates(search: &Search<'_, '_>, at: FunctionRef, value: ValueId, own: &Own, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
+    let resolver = search.host.resolver;
     let body = resolver.body(at);
-    let inner = |v: ValueId| annotates(resolver, at, v, own, depth);
-    match body.op(value) {
+    let spoken = match body.op(value) {
         Op::Free(name) => own.has(name),
         Op::Import(import) => own.has(resolver.facts(at.file).imports[import.index()].bound),
-        Op::Attr(object, _) => inner(object),
-        Op::Binary(_, a, b) | Op::Index(a, b) => inner(a) || inner(b),
+        Op::Attr(..) => true,
+        Op::Binary(_, a, b) | Op::Index(a, b) => return [a, b].into_iter().any(|v| annotates(search, at, v, own, depth)),
         _ => false,
-    }
+    };
+    let of_library = |entity: &Entity| matches!(entity, Entity::External(path) if search.has_class(path));
+    spoken && resolver.entities(at, value).iter().any(of_library)
 }
 
 /// Some argument may be a tensor: without one no shape is lost.

@@ -14,7 +14,7 @@ use super::resolve::Resolver;
 use crate::source::FileId;
 use crate::words::{Word, Words};
 pub(crate) use holders::holders;
-pub(crate) use mentioned::Mentioned;
+pub(crate) use mentioned::{Item, Mentioned};
 pub(crate) use outside::{Speakers, Spoken, carriers, speakers_of};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;

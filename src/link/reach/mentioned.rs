@@ -44,7 +44,7 @@ struct Beside {
 
 /// What may be spoken of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Item<'a> {
+pub(crate) enum Item<'a> {
     /// A name that a module binds.
     Global(FileId, &'a str),
     /// A name that a class or its instances have.
@@ -56,6 +56,14 @@ pub(super) enum Item<'a> {
 }
 
 impl<'a> Item<'a> {
+    /// The name; nothing for what has none outside its file.
+    pub(crate) fn name(&self) -> &'a str {
+        match self {
+            Self::Global(_, name) | Self::Member(_, name) | Self::Attribute(name) => name,
+            Self::Local(_) => "",
+        }
+    }
+
     /// The name of a function.
     pub(super) fn function(resolver: &Resolver<'a>, f: FunctionRef) -> Self {
         let function = resolver.function(f);
@@ -77,7 +85,7 @@ impl Mentioned {
     }
 
     /// Adds items, and looks for who hands them on.
-    pub(super) fn add<'a>(&mut self, resolver: &Resolver<'a>, items: impl Iterator<Item = Item<'a>>) {
+    pub(crate) fn add<'a>(&mut self, resolver: &Resolver<'a>, items: impl Iterator<Item = Item<'a>>) {
         let mut fresh = Self::default();
         for item in items {
             match item {
