@@ -36,6 +36,7 @@ pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelE
     let mut files = host
         .resolver
         .files_where(|id, words| search.concerns(&host.resolver.files[id.index()]) || homes.contains(&id) || mentioned.is_in(id, words));
+    let mut items: FxHashSet<Item> = FxHashSet::default();
     let mut seen: BTreeMap<FileId, Own> = BTreeMap::new();
     let mut all: Vec<FileId> = files.clone();
     for _ in 0..HANDS {
@@ -50,11 +51,12 @@ pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelE
         let mut new: Vec<Item> = Vec::new();
         for (file, own, handed_on) in looked {
             seen.insert(file, own);
-            new.extend(handed_on.into_iter().filter(|item| names.insert(item.name().to_owned())));
+            new.extend(handed_on.into_iter().filter(|item| items.insert(*item)));
         }
         if new.is_empty() {
             break;
         }
+        names.extend(new.iter().map(|item| item.name().to_owned()));
         // What was found in a file stands until a later one hands it a name.
         seen.retain(|file, _| !new.iter().any(|item| host.resolver.find_name(*file, item.name()).is_some()));
         let mut mentioned = Mentioned::default();
