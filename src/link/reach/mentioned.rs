@@ -140,17 +140,15 @@ impl Mentioned {
         self.files.extend(other.files);
         self.found.extend(other.found);
         self.dunder.extend(other.dunder);
-        for (owner, beside) in other.owners {
+        other.owners.into_iter().for_each(|(owner, beside)| {
             let own = self.owners.entry(owner).or_default();
             own.words.extend(beside.words);
             own.holders.extend(beside.holders);
             own.inside.extend(beside.inside);
-        }
-        for (name, owners) in other.names {
-            for owner in owners {
-                self.name(owner, name);
-            }
-        }
+        });
+        let names = other.names.into_iter();
+        let pairs = names.flat_map(|(name, owners)| owners.into_iter().map(move |owner| (owner, name)));
+        pairs.for_each(|(owner, name)| self.name(owner, name));
     }
 
     /// Modules that import a name at module level hand it on, under the name that they give it: their names are as good.
