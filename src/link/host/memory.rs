@@ -64,8 +64,11 @@ impl Run<'_, '_> {
                 .iter()
                 .find(|a| matches!(a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root) && !seen.contains(&a.root));
             let Some(root) = next.map(|a| a.root.clone()) else { return all };
-            if let Some(inside) = self.load(&root, &Key::Any) {
-                all.add_all(&inside);
+            // What lies at each key matters, not as what: nothing is joined on the way.
+            for key in self.heap_keys.get(&root).into_iter().flatten() {
+                if let Some(inside) = self.heap.get(&(root.clone(), key.clone())) {
+                    all.add_all(inside);
+                }
             }
             seen.push(root);
         }
