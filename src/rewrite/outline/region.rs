@@ -192,6 +192,7 @@ impl Outliner<'_, '_> {
         let mut doubts = Vec::new();
         let (mut inputs, prelude) = self.inputs(&range, values, span, &mut doubts)?;
         let outputs = self.outputs(&range, values, span)?;
+        self.writes_by_address(span)?;
         let local = self.writes(values, &mut inputs, &mut doubts)?;
         let writes_nothing = !inputs.iter().any(|i| i.input.written);
         if outputs.is_empty() && writes_nothing {
@@ -662,6 +663,23 @@ impl Outliner<'_, '_> {
             }
         }
         Ok(local.len())
+    }
+
+    /// Memory that is written by an address has no argument that could be declared.
+    fn writes_by_address(&self, span: Span) -> Result<(), Refused> {
+        let (file, body) = (self.func.function.file, self.scope.function().span);
+        for write in self.func.state_writes.iter().filter(|write| write.path.starts_with('*')) {
+            let own = |within: Span| {
+                write
+                    .chain
+                    .iter()
+                    .any(|step| step.place.file == file && within.contains(step.place.span))
+            };
+            if own(span) || !own(body) {
+                return Err(super::super::safety::writes_state(&write.path));
+            }
+        }
+        Ok(())
     }
 
     /// The values from outside that what is written through is made of: of two inputs that share memory, the one that is meant.
