@@ -3,7 +3,8 @@
 //! Every look at "all files" goes through here. The rule that keeps it sound: what the look would find in a file, that file
 //! cannot say without one of the words asked for. Names may travel (an alias, a container, a function that hands a kernel
 //! back), so the words grow with what is found, over at most [`HANDS`] steps; lines that bind a class or an instance are read
-//! as text. What travels further, from a file with none of these words, is not seen.
+//! as text. What travels further, from a file with none of these words, is not seen; nor is a function of a module that is
+//! looked up by a string (`getattr(module, "f")`): a function is asked for by its name next to that of a module.
 
 mod holders;
 mod lines;
