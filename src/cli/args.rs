@@ -42,7 +42,7 @@ pub(super) struct Common {
     /// The project; default: the nearest folder upward with a configuration or a repository
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
-    /// Neither read nor write the cache
+    /// There is no cache yet: accepted, and without effect
     #[arg(long)]
     pub(super) no_cache: bool,
     /// When to use colours

@@ -7,7 +7,7 @@ use super::Options;
 use super::calls::{Callers, Edge, Sure};
 use super::host::Host;
 use super::resolve::{ClassRef, Entity, Resolver};
-use crate::facts::{MODULE, Op as Code};
+use crate::facts::{MODULE, Op as Code, ValueId};
 use crate::knowledge::frameworks::Decorates;
 use crate::knowledge::outside::{Root, letters};
 use crate::program::{Bypass, Caller, Func, FunctionRef, Op, OpId, Registration};
@@ -99,15 +99,24 @@ impl<'s, 'a> Places<'s, 'a> {
     /// `@torch.compile`
     fn is_compiled(&self, f: FunctionRef) -> bool {
         let resolver = self.host.resolver;
-        let parent = resolver.parent(f);
-        resolver.function(f).decorators.iter().any(|d| {
-            let callee = match resolver.body(parent).op(d.value) {
-                Code::Call(call) => resolver.body(parent).call(call).callee,
-                _ => d.value,
-            };
+        decorated(resolver, f, |parent, callee| {
             resolver.spoken(parent, callee) == Some("compile") && resolver.dotted(parent, callee).iter().any(|n| n == "torch.compile")
         })
     }
+}
+
+/// Whether a decorator of a function is one: asked of its callee, a value of the body that the function stands in.
+fn decorated(resolver: &Resolver<'_>, f: FunctionRef, is: impl Fn(FunctionRef, ValueId) -> bool) -> bool {
+    let parent = resolver.parent(f);
+    let body = resolver.body(parent);
+    resolver
+        .function(f)
+        .decorators
+        .iter()
+        .any(|decorator| match body.op(decorator.value) {
+            Code::Call(call) => is(parent, body.call(call).callee),
+            _ => is(parent, decorator.value),
+        })
 }
 
 /// Whether a class is, or derives from, one of this qualified name.
@@ -334,12 +343,7 @@ impl<'s, 'a> Standing<'s, 'a> {
 
     fn runs_no_grad(&self, f: FunctionRef) -> bool {
         let resolver = self.host.resolver;
-        let parent = resolver.parent(f);
-        resolver.function(f).decorators.iter().any(|d| {
-            let callee = match resolver.body(parent).op(d.value) {
-                Code::Call(call) => resolver.body(parent).call(call).callee,
-                _ => d.value,
-            };
+        decorated(resolver, f, |parent, callee| {
             let names = resolver.dotted(parent, callee);
             names
                 .iter()
