@@ -27,8 +27,9 @@ def main(folder):
         shutil.copy(page, source)
     shutil.copy(ROOT / "docs/opwright.schema.json", source)
     rules = sorted((ROOT / "rules").glob("*.md"))
-    for page in rules:
-        shutil.copy(page, source / "rules")
+    for page in rules:  # the pages of docs/ stand at the top of the book
+        text = page.read_text(encoding="utf-8").replace("](../docs/", "](../")
+        (source / "rules" / page.name).write_text(text, encoding="utf-8")
     lines = ["# Summary", "", "[Opwright](README.md)", ""]
     lines += [f"- [{title(source / f'{name}.md')}]({name}.md)" for name in PAGES]
     lines += ["", "# Rules", ""]

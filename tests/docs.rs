@@ -37,6 +37,29 @@ fn framework_examples_load() {
     TestProject::at(folder.path(), "auto");
 }
 
+/// Pages link to files of the tree, as a reader of the repository follows them; `scripts/book.py` checks the book's own layout.
+#[test]
+fn links_lead_to_files() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut links = 0;
+    for folder in [".", "docs", "rules", "editors/neovim", "editors/vscode"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let page = entry.unwrap().path();
+            if page.extension().is_none_or(|ending| ending != "md") {
+                continue;
+            }
+            let text = fs::read_to_string(&page).unwrap();
+            for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', '#', '\n']).next()) {
+                if !link.is_empty() && !link.contains("://") && !link.contains([' ', '`', '(', '…', '"']) {
+                    links += 1;
+                    assert!(page.parent().unwrap().join(link).exists(), "{} links to {link}", page.display());
+                }
+            }
+        }
+    }
+    assert!(links >= 15, "{links} links");
+}
+
 /// The first block of a kind.
 fn block<'a>(text: &'a str, open: &str) -> &'a str {
     text.split(open).nth(1).unwrap().split("```").next().unwrap()
