@@ -334,9 +334,10 @@ pub struct Caller {
 }
 
 /// How a function stands to the dispatcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Registration {
     /// It bypasses the dispatcher.
+    #[default]
     No,
     /// It implements an op.
     Yes,

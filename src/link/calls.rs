@@ -3,14 +3,11 @@
 use super::dispatch::Methods;
 use super::host::Host;
 use super::reach;
-use crate::facts::{MODULE, Op, ValueId};
+use crate::facts::{Op, ValueId};
 use crate::program::{Caller, FunctionRef};
 use crate::source::{FileId, Place};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
-
-/// Callers of callers are looked for this many steps out.
-const ROUNDS: usize = 8;
 
 /// Who may call what.
 #[derive(Default)]
@@ -42,33 +39,25 @@ pub(crate) enum Sure {
     Passing,
 }
 
-/// Calls and mentions of the functions, of the functions that these stand in, and so on, but for those of functions that `ends` holds for.
-pub(crate) fn callers(host: &Host<'_>, functions: &[FunctionRef], ends: impl Fn(FunctionRef) -> bool) -> Callers {
-    let mut known = Callers::default();
-    let mut wanted: FxHashSet<FunctionRef> = functions.iter().copied().collect();
-    for _ in 0..ROUNDS {
-        if wanted.is_empty() {
-            break;
-        }
-        let methods = Methods::new(host.resolver, &wanted);
-        let mut found = mentions(host, &wanted, &methods);
+impl Callers {
+    /// Whether somebody asked for the callers of a function.
+    pub(crate) fn knows(&self, f: FunctionRef) -> bool {
+        self.direct.contains_key(&f)
+    }
+
+    /// Finds calls and mentions of functions that nobody asked for yet.
+    pub(crate) fn ask(&mut self, host: &Host<'_>, functions: &FxHashSet<FunctionRef>) {
+        let methods = Methods::new(host.resolver, functions);
+        let mut found = mentions(host, functions, &methods);
         let through = methods.calls(host.resolver);
-        let mut next: FxHashSet<FunctionRef> = FxHashSet::default();
-        let mut asked: Vec<FunctionRef> = wanted.iter().copied().collect();
-        asked.sort_unstable();
-        for f in asked {
+        for &f in functions {
             let mut callers = found.remove(&f).unwrap_or_default();
             callers.sort_by_key(|c| (c.place, c.function));
-            next.extend(callers.iter().map(|c| c.function));
-            known.direct.insert(f, callers);
+            self.direct.insert(f, callers);
         }
-        next.extend(through.values().flatten().map(|e| e.caller.function));
-        known.through.extend(through);
-        known.open.extend(methods.open);
-        next.retain(|f| f.function != MODULE && !known.direct.contains_key(f) && !ends(*f));
-        wanted = next;
+        self.through.extend(through);
+        self.open.extend(methods.open);
     }
-    known
 }
 
 fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods) -> FxHashMap<FunctionRef, Vec<Caller>> {

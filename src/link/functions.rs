@@ -1,12 +1,11 @@
 //! Puts together what is known of each function of interest.
 
-use super::calls;
 use super::conditions::{Condition, contradicts};
 use super::host::{Abs, Effect, Host, Root, Summary};
 use super::launches::Candidates;
 use super::outside;
 use super::resolve::{ClassRef, Resolver};
-use super::standing::{Places, Standing, is_autograd};
+use super::standing::{self, Places, Stands, is_autograd};
 use super::types::{Kind, param_kind};
 use super::{Options, schema};
 use crate::facts::{CompareOp, FunctionKind, Op as Code, ValueId};
@@ -51,22 +50,22 @@ pub(crate) fn assemble(
         .collect();
     let names: Vec<FunctionRef> = run.iter().map(|(f, _)| *f).collect();
     let places = Places::new(host, options, &implements, ops);
-    let callers = calls::callers(host, &names, |f| places.ends(f));
-    let standing = Standing::new(&places, options, &callers);
-    let run: Vec<(FunctionRef, Option<Arc<Summary>>, Vec<KernelCall>)> = run
+    let stand = standing::stand(&places, options, &names);
+    let run: Vec<(FunctionRef, Option<Arc<Summary>>, Vec<KernelCall>, Stands)> = run
         .into_iter()
-        .map(|(f, summary)| (f, summary, outside.remove(&f).unwrap_or_default()))
+        .zip(stand)
+        .map(|((f, summary), stands)| (f, summary, outside.remove(&f).unwrap_or_default(), stands))
         .collect();
     let functions: Vec<Func> = run
         .into_par_iter()
-        .map(|(f, summary, kernel_calls)| {
+        .map(|(f, summary, kernel_calls, stands)| {
             let mut func = describe(host, kernels, f, summary.as_deref());
             func.kernel_calls = kernel_calls;
             let mutated: Vec<&str> = func.mutates.iter().map(|w| param_text(host, f, w.param)).collect();
             let (types, schema) = schema::infer_each(host.resolver, f, options.torch);
             func.schema = schema.map(|s| s.text(&mutated));
             func.types = types;
-            standing.place(f, &mut func);
+            stands.tell(&mut func);
             func
         })
         .collect();

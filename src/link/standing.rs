@@ -12,10 +12,14 @@ use crate::knowledge::frameworks::Decorates;
 use crate::knowledge::outside::{Root, letters};
 use crate::program::{Bypass, Caller, Func, FunctionRef, Op, OpId, Registration};
 use crate::words::Word;
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Callers of callers are looked through up to so many functions.
 const MOST: usize = 400;
+
+/// Callers of callers are looked for in at most so many steps.
+const ROUNDS: usize = 12;
 
 /// What is known of functions by themselves, before anybody asks who calls them.
 pub(crate) struct Places<'s, 'a> {
@@ -48,7 +52,7 @@ impl<'s, 'a> Places<'s, 'a> {
     }
 
     /// Nothing is learnt from who calls it: an op, cold code, what a framework calls.
-    pub(crate) fn ends(&self, f: FunctionRef) -> bool {
+    fn ends(&self, f: FunctionRef) -> bool {
         self.is_op(f).is_some() || self.is_cold(f) || self.is_entry(f)
     }
 
@@ -137,76 +141,158 @@ pub(crate) fn is_autograd(host: &Host<'_>, class: ClassRef) -> bool {
     })
 }
 
-/// Answers over the callers.
-pub(crate) struct Standing<'s, 'a> {
+/// Where a function stands.
+#[derive(Default)]
+pub(crate) struct Stands {
+    callers: Vec<Caller>,
+    cold: bool,
+    hot: bool,
+    heat: u32,
+    without_grad: bool,
+    op: Option<OpId>,
+    registration: Registration,
+    bypasses: Vec<Bypass>,
+}
+
+impl Stands {
+    pub(crate) fn tell(self, func: &mut Func) {
+        func.callers = self.callers;
+        func.cold |= self.cold;
+        func.hot = self.hot;
+        func.heat = self.heat;
+        func.without_grad = self.without_grad;
+        func.op = self.op;
+        func.registration = self.registration;
+        func.bypasses = self.bypasses;
+    }
+}
+
+/// Where each of the functions stands, in their order. Who calls a function is looked for only where an answer depends on it.
+pub(crate) fn stand(places: &Places<'_, '_>, options: &Options, functions: &[FunctionRef]) -> Vec<Stands> {
+    let mut standing = Standing::new(places, options);
+    let mut wanted: FxHashSet<FunctionRef> = functions.iter().copied().collect();
+    let mut found: Vec<Stands> = functions.iter().map(|_| Stands::default()).collect();
+    let mut open: Vec<usize> = (0..functions.len()).collect();
+    for _ in 0..ROUNDS {
+        standing.ask(&wanted);
+        let answers: Vec<(usize, Stands, Missing)> = open
+            .into_par_iter()
+            .map(|i| {
+                let mut missing = Missing::default();
+                (i, standing.of(functions[i], &mut missing), missing)
+            })
+            .collect();
+        wanted = FxHashSet::default();
+        open = Vec::new();
+        for (i, stands, missing) in answers {
+            found[i] = stands;
+            if !missing.is_empty() {
+                open.push(i);
+                wanted.extend(missing);
+            }
+        }
+        if open.is_empty() {
+            break;
+        }
+    }
+    found
+}
+
+/// Functions whose callers an answer depends on, and nobody looked for yet.
+type Missing = Vec<FunctionRef>;
+
+/// Answers over the callers that are known.
+struct Standing<'s, 'a> {
     host: &'s Host<'a>,
     places: &'s Places<'s, 'a>,
-    callers: &'s Callers,
+    callers: Callers,
     inference_only: Vec<String>,
     exported: FxHashSet<FunctionRef>,
 }
 
 impl<'s, 'a> Standing<'s, 'a> {
-    pub(crate) fn new(places: &'s Places<'s, 'a>, options: &Options, callers: &'s Callers) -> Self {
-        let host = places.host;
-        let frameworks = host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
-        let inference_only = frameworks.chain(options.inference_only.iter().cloned()).collect();
+    fn new(places: &'s Places<'s, 'a>, options: &Options) -> Self {
+        let frameworks = places.host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
         Self {
-            host,
+            host: places.host,
             places,
-            callers,
-            inference_only,
-            exported: exported(host, &callers.direct),
+            callers: Callers::default(),
+            inference_only: frameworks.chain(options.inference_only.iter().cloned()).collect(),
+            exported: FxHashSet::default(),
         }
     }
 
-    pub(crate) fn place(&self, f: FunctionRef, func: &mut Func) {
-        func.callers = self.callers.direct.get(&f).cloned().unwrap_or_default();
-        func.cold |= self.is_cold(f);
-        let distance = if func.cold { None } else { self.distance(f) };
-        func.hot = distance.is_some();
-        func.heat = distance.map_or(0, |steps| {
+    fn ask(&mut self, functions: &FxHashSet<FunctionRef>) {
+        self.callers.ask(self.host, functions);
+        self.exported.extend(exported(self.host, functions));
+    }
+
+    fn of(&self, f: FunctionRef, missing: &mut Missing) -> Stands {
+        let cold = self.host.resolver.files[f.file.index()].cold || self.is_cold(f, missing);
+        let distance = if cold { None } else { self.distance(f, missing) };
+        let heat = |steps: u32| {
             let callers = self.edges(f).filter(|(c, _)| !self.places.is_cold(c.function)).count();
             1 + 10 * 9u32.saturating_sub(steps) + callers.min(9) as u32
-        });
-        func.without_grad = self.without_grad(f, &mut Vec::new());
+        };
+        let stands = Stands {
+            callers: self.callers.direct.get(&f).cloned().unwrap_or_default(),
+            cold,
+            hot: distance.is_some(),
+            heat: distance.map_or(0, heat),
+            without_grad: self.without_grad(f, missing),
+            ..Stands::default()
+        };
         if let Some(&op) = self.places.implements.get(&f) {
             let op_is = &self.places.ops[op.0 as usize];
-            func.op = Some(op);
-            func.registration = if op_is.disabled {
-                Registration::Disabled
-            } else {
-                Registration::Yes
+            return Stands {
+                op: Some(op),
+                registration: if op_is.disabled {
+                    Registration::Disabled
+                } else {
+                    Registration::Yes
+                },
+                bypasses: if op_is.plain && !op_is.disabled {
+                    self.bypasses(f, missing)
+                } else {
+                    Vec::new()
+                },
+                ..stands
             };
-            if op_is.plain && !op_is.disabled {
-                func.bypasses = self.bypasses(f);
-            }
-            return;
         }
-        if let Some(op) = self.covering(f) {
-            func.op = Some(op);
-            func.registration = Registration::Covered;
-            return;
+        if let Some(op) = self.covering(f, missing) {
+            return Stands {
+                op: Some(op),
+                registration: Registration::Covered,
+                ..stands
+            };
         }
-        if self.is_recorded(f) {
-            func.registration = Registration::Recorded;
-        }
+        let registration = if self.is_recorded(f, missing) {
+            Registration::Recorded
+        } else {
+            Registration::No
+        };
+        Stands { registration, ..stands }
     }
 
     /// Hot calls of an op's implementation from outside of every op.
-    fn bypasses(&self, f: FunctionRef) -> Vec<Bypass> {
+    fn bypasses(&self, f: FunctionRef, missing: &mut Missing) -> Vec<Bypass> {
         let calls = self.callers.direct.get(&f).into_iter().flatten();
         let calls = calls.filter(|c| c.call.is_some() && c.function != f);
         let bypass = |caller: &Caller| {
             let at = caller.function;
-            let inside = self.places.is_op(at).is_some() || self.covering(at).is_some();
-            let hot = || !self.is_cold(at) && self.is_hot(at);
-            (!inside && hot()).then(|| Bypass {
+            let inside = self.places.is_op(at).is_some() || self.covering(at, missing).is_some();
+            let hot = !inside && !self.is_cold(at, missing) && self.distance(at, missing).is_some();
+            hot.then(|| Bypass {
                 caller: caller.clone(),
-                without_grad: self.without_grad(at, &mut Vec::new()),
+                without_grad: self.without_grad(at, missing),
             })
         };
         calls.filter_map(bypass).collect()
+    }
+
+    /// Nobody looked for the callers of a function, and they may matter.
+    fn is_missing(&self, f: FunctionRef) -> bool {
+        !self.callers.knows(f) && f.function != MODULE && !self.places.ends(f)
     }
 
     /// Calls and mentions of a function from elsewhere, with how sure each is.
@@ -219,16 +305,21 @@ impl<'s, 'a> Standing<'s, 'a> {
     }
 
     /// Whether every way to a function, but from cold code, leads through one for which `end` holds; with what the first of these gives.
-    fn behind<T>(&self, f: FunctionRef, end: impl Fn(FunctionRef) -> Option<T>) -> Option<T> {
+    fn behind<T>(&self, f: FunctionRef, end: impl Fn(FunctionRef) -> Option<T>, missing: &mut Missing) -> Option<T> {
         let mut first = None;
         let mut seen: FxHashSet<FunctionRef> = FxHashSet::default();
         let mut next = vec![f];
+        let mut unknown = Missing::new();
         while let Some(f) = next.pop() {
             if !seen.insert(f) {
                 continue;
             }
             if seen.len() > MOST || self.exported.contains(&f) || self.callers.open.contains(&f) || self.places.is_entry(f) {
                 return None;
+            }
+            if self.is_missing(f) {
+                unknown.push(f);
+                continue;
             }
             let mut known = false;
             for (caller, sure) in self.edges(f) {
@@ -246,36 +337,42 @@ impl<'s, 'a> Standing<'s, 'a> {
                 return None;
             }
         }
+        missing.extend(unknown);
         first
     }
 
     /// The op inside which every known call of a function runs.
-    fn covering(&self, f: FunctionRef) -> Option<OpId> {
-        self.behind(f, |f| self.places.is_op(f))
+    fn covering(&self, f: FunctionRef, missing: &mut Missing) -> Option<OpId> {
+        self.behind(f, |f| self.places.is_op(f), missing)
     }
 
     /// Whether every known call comes from methods of an `autograd.Function`.
-    fn is_recorded(&self, f: FunctionRef) -> bool {
+    fn is_recorded(&self, f: FunctionRef, missing: &mut Missing) -> bool {
         let autograd = |f: FunctionRef| {
             let class = self.host.resolver.function(f).class?;
             is_autograd(self.host, ClassRef { file: f.file, class }).then_some(())
         };
-        autograd(f).is_some() || self.behind(f, autograd).is_some()
+        autograd(f).is_some() || self.behind(f, autograd, missing).is_some()
     }
 
     /// Cold itself, or called by cold code only.
-    fn is_cold(&self, f: FunctionRef) -> bool {
+    fn is_cold(&self, f: FunctionRef, missing: &mut Missing) -> bool {
         if self.places.is_cold(f) {
             return true;
         }
         let mut seen: FxHashSet<FunctionRef> = FxHashSet::default();
         let mut next = vec![f];
+        let mut unknown = Missing::new();
         while let Some(f) = next.pop() {
             if !seen.insert(f) {
                 continue;
             }
             if seen.len() > MOST || self.callers.open.contains(&f) || self.places.is_hot_root(f) {
                 return false;
+            }
+            if self.is_missing(f) {
+                unknown.push(f);
+                continue;
             }
             let mut any = false;
             for (caller, _) in self.edges(f) {
@@ -292,16 +389,12 @@ impl<'s, 'a> Standing<'s, 'a> {
                 return false;
             }
         }
+        missing.extend(unknown);
         true
     }
 
-    /// Whether a root of hot code leads to a function, other than through cold code.
-    fn is_hot(&self, f: FunctionRef) -> bool {
-        self.distance(f).is_some()
-    }
-
-    /// The calls on the shortest way from such a root.
-    fn distance(&self, f: FunctionRef) -> Option<u32> {
+    /// The calls on the shortest way from a root of hot code, other than through cold code.
+    fn distance(&self, f: FunctionRef, missing: &mut Missing) -> Option<u32> {
         let mut seen: FxHashSet<FunctionRef> = FxHashSet::from_iter([f]);
         let mut level = vec![f];
         for steps in 0.. {
@@ -312,13 +405,25 @@ impl<'s, 'a> Standing<'s, 'a> {
             if level.iter().any(|f| self.places.is_hot_root(*f)) {
                 return Some(steps);
             }
+            let unknown = level.iter().copied().filter(|f| self.is_missing(*f));
+            missing.extend(unknown);
             let callers: Vec<FunctionRef> = level.iter().flat_map(|f| self.edges(*f).map(|(c, _)| c.function)).collect();
             level = callers.into_iter().filter(|c| seen.insert(*c)).collect();
         }
         None
     }
 
-    fn without_grad(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>) -> bool {
+    fn without_grad(&self, f: FunctionRef, missing: &mut Missing) -> bool {
+        let mut unknown = Missing::new();
+        let found = self.runs_without_grad(f, &mut Vec::new(), &mut unknown);
+        if found {
+            missing.extend(unknown);
+        }
+        found
+    }
+
+    /// An answer of yes holds if it also holds for all callers of what is unknown.
+    fn runs_without_grad(&self, f: FunctionRef, seen: &mut Vec<FunctionRef>, unknown: &mut Missing) -> bool {
         let resolver = self.host.resolver;
         if self.places.is_op(f).is_some() || self.runs_no_grad(f) {
             return true;
@@ -336,9 +441,13 @@ impl<'s, 'a> Standing<'s, 'a> {
         if !private || seen.contains(&f) || seen.len() > 8 || self.exported.contains(&f) || self.callers.open.contains(&f) {
             return false;
         }
+        if self.is_missing(f) {
+            unknown.push(f);
+            return true;
+        }
         seen.push(f);
         let mut edges = self.edges(f).peekable();
-        edges.peek().is_some() && edges.all(|(c, _)| c.call.is_some() && self.without_grad(c.function, seen))
+        edges.peek().is_some() && edges.all(|(c, _)| c.call.is_some() && self.runs_without_grad(c.function, seen, unknown))
     }
 
     fn runs_no_grad(&self, f: FunctionRef) -> bool {
@@ -366,9 +475,9 @@ pub(crate) fn matches_dotted(pattern: &str, name: &str) -> bool {
 }
 
 /// Functions that the project shows to the outside: listed in `__all__`, or imported by an `__init__` file.
-fn exported(host: &Host<'_>, callers: &FxHashMap<FunctionRef, Vec<Caller>>) -> FxHashSet<FunctionRef> {
+fn exported(host: &Host<'_>, functions: &FxHashSet<FunctionRef>) -> FxHashSet<FunctionRef> {
     let resolver = host.resolver;
-    let mut asked: Vec<FunctionRef> = callers.keys().copied().collect();
+    let mut asked: Vec<FunctionRef> = functions.iter().copied().collect();
     asked.sort_unstable();
     let names: FxHashMap<&str, Vec<FunctionRef>> = asked.iter().fold(FxHashMap::default(), |mut map, &f| {
         map.entry(resolver.text(f.file, resolver.function(f).name))
