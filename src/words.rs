@@ -5,6 +5,7 @@
 //! Words that stand together are kept as pairs: `a.b`, and `a` with `b` in `from a import b`.
 
 use memchr::memmem;
+use rustc_hash::FxHashMap;
 
 /// The words of a text, by hash. Two words may share a hash: `has` may say yes too often, never no wrongly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -112,6 +113,10 @@ impl Words {
         let (mut at, mut kernel_indexed) = (0, false);
         while at < bytes.len() {
             let byte = bytes[at];
+            if byte == b' ' {
+                at += 1;
+                continue;
+            }
             if !IS_WORD[byte as usize] {
                 at += reader.mark(byte, &bytes[at..]);
                 continue;
@@ -159,6 +164,42 @@ impl Words {
     /// Whether the text holds all of the words.
     pub fn has_all(&self, words: &[Word]) -> bool {
         words.iter().all(|word| self.has(*word))
+    }
+}
+
+/// Words that are looked for together, each with what it stands for: a text is asked once for all of them.
+#[derive(Clone, Debug)]
+pub struct Sought<T> {
+    wanted: FxHashMap<Word, T>,
+    /// A bit for the low part of each: most words of a text are none of them.
+    bits: Box<[u64]>,
+}
+
+/// Bits of [`Sought`]; a power of two, small enough for the innermost cache.
+const SOUGHT_BITS: usize = 1 << 16;
+
+impl<T> Sought<T> {
+    /// These words.
+    pub fn new(wanted: FxHashMap<Word, T>) -> Self {
+        let mut bits = vec![0; SOUGHT_BITS / 64].into_boxed_slice();
+        for word in wanted.keys() {
+            let at = word.0 as usize % SOUGHT_BITS;
+            bits[at / 64] |= 1 << (at % 64);
+        }
+        Self { wanted, bits }
+    }
+
+    /// What those of the words stand for that a text holds, in no order.
+    pub fn in_text<'s>(&'s self, words: &'s Words) -> impl Iterator<Item = &'s T> {
+        let may_be = |slot: &u32| {
+            let at = *slot as usize % SOUGHT_BITS;
+            self.bits[at / 64] >> (at % 64) & 1 == 1
+        };
+        let few = self.wanted.len() * 8 < words.slots.len();
+        let (by_word, by_slot) = if few { (Some(&self.wanted), None) } else { (None, Some(&words.slots)) };
+        let by_word = by_word.into_iter().flatten().filter(|(word, _)| words.has(**word)).map(|(_, found)| found);
+        let by_slot = by_slot.into_iter().flat_map(|slots| slots.iter()).filter(move |slot| **slot != 0 && may_be(slot));
+        by_word.chain(by_slot.filter_map(|slot| self.wanted.get(&Word(*slot))))
     }
 }
 
@@ -226,7 +267,7 @@ impl Reader {
     /// A byte between words, and what follows. Returns how many bytes are read.
     fn mark(&mut self, byte: u8, rest: &[u8]) -> usize {
         match byte {
-            b' ' | b'\t' | b'\r' | b'\x0c' => {}
+            b'\t' | b'\r' | b'\x0c' => {}
             b'\n' => {
                 self.new_line = true;
                 if !self.in_parentheses {
@@ -427,6 +468,18 @@ mod tests {
         let words = Words::of(&all.join(" "));
         assert!(all.iter().all(|w| words.has(Word::of(w))));
         assert!(!words.has(Word::of("name_20000")));
+    }
+
+    #[test]
+    fn many_words_are_sought_at_once() {
+        let words = Words::of("a b0 b1 b500 c");
+        for most in [2, 1000] {
+            let names = (0..most).map(|i| (Word::of(&format!("b{i}")), i)).collect();
+            let mut found: Vec<i32> = Sought::new(names).in_text(&words).copied().collect();
+            found.sort_unstable();
+            let expected: Vec<i32> = [0, 1, 500].into_iter().filter(|i| *i < most).collect();
+            assert_eq!(found, expected);
+        }
     }
 
     #[test]

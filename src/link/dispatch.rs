@@ -6,7 +6,7 @@ use super::resolve::{ClassRef, Entity, Resolver};
 use crate::facts::{ArgKind, Op, ParamKind, ValueId};
 use crate::program::{Caller, FunctionRef, ProgramFile};
 use crate::source::{FileId, Place};
-use crate::words::{Word, Words};
+use crate::words::{Sought, Word};
 use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,9 +45,16 @@ impl<'m> Methods<'m> {
         }
         let names: Vec<(&str, Vec<Method>)> = by_name.into_iter().collect();
         let asked: Vec<Asked> = names.iter().map(|(name, methods)| Asked::new(resolver, name, methods)).collect();
+        let mut by_word: FxHashMap<Word, Vec<u32>> = FxHashMap::default();
+        for (i, (name, _)) in names.iter().enumerate() {
+            by_word.entry(Word::of(name).as_attribute()).or_default().push(i as u32);
+        }
+        let sought = Sought::new(by_word);
         let concerned = |file: &ProgramFile| {
-            let these = asked.iter().enumerate().filter(|(_, a)| a.concerns(&file.words, &file.source.text));
-            these.map(|(i, _)| i as u32).collect()
+            let named = sought.in_text(&file.words).flatten().copied();
+            let mut these: Vec<u32> = named.filter(|&i| asked[i as usize].concerns(&file.source.text)).collect();
+            these.sort_unstable();
+            these
         };
         let mut files: Vec<Vec<u32>> = resolver.files.par_iter().map(concerned).collect();
         let mut counts = vec![0; asked.len()];
@@ -86,7 +93,6 @@ impl<'m> Methods<'m> {
 
 /// How calls of a name look in a text.
 struct Asked {
-    word: Word,
     member: String,
     least: usize,
     most: usize,
@@ -101,24 +107,22 @@ impl Asked {
             most = most.max(many);
         }
         Self {
-            word: Word::of(name).as_attribute(),
             member: format!(".{name}"),
             least,
             most,
         }
     }
 
-    /// The text holds the name as an attribute; where that is called, with a fitting number of arguments.
-    fn concerns(&self, words: &Words, text: &str) -> bool {
-        words.has(self.word)
-            && memmem::find_iter(text.as_bytes(), self.member.as_bytes()).any(|at| {
-                let rest = &text[at + self.member.len()..];
-                match rest.bytes().next() {
-                    Some(b'(') => written_arguments(&rest[1..]).is_none_or(|n| self.least <= n && n <= self.most),
-                    Some(b) => !(b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80),
-                    None => true,
-                }
-            })
+    /// Where the text calls the attribute, it does so with a fitting number of arguments; or it speaks of it without a call.
+    fn concerns(&self, text: &str) -> bool {
+        memmem::find_iter(text.as_bytes(), self.member.as_bytes()).any(|at| {
+            let rest = &text[at + self.member.len()..];
+            match rest.bytes().next() {
+                Some(b'(') => written_arguments(&rest[1..]).is_none_or(|n| self.least <= n && n <= self.most),
+                Some(b) => !(b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80),
+                None => true,
+            }
+        })
     }
 }
 

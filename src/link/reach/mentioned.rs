@@ -6,7 +6,7 @@ use crate::facts::{FunctionKind, MODULE};
 use crate::link::resolve::{ClassRef, Resolver};
 use crate::program::FunctionRef;
 use crate::source::FileId;
-use crate::words::{Word, Words};
+use crate::words::{Sought, Word, Words};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -156,7 +156,7 @@ impl Mentioned {
         let (mut looked, mut imports) = (FxHashSet::default(), Vec::new());
         for _ in 0..HANDS {
             let names = fresh.asked();
-            let files = resolver.files_where(|id, words| names.iter().any(|name| name.is_in(id, words)));
+            let files = resolver.files_where(|id, words| names.in_text(words).any(|name| name.is_in(id, words)));
             fresh.found.extend(&files);
             let files: Vec<FileId> = files.into_iter().filter(|f| looked.insert(*f)).collect();
             imports.par_extend(files.par_iter().flat_map_iter(|file| imported(resolver, *file)));
@@ -210,9 +210,9 @@ impl Mentioned {
     }
 
     /// The questions that are put to each file.
-    fn asked(&self) -> Vec<AskedName> {
+    fn asked(&self) -> Sought<AskedName> {
         let names = self.names.iter();
-        names.map(|(name, owners)| self.asked_name(*name, owners)).collect()
+        Sought::new(names.map(|(name, owners)| (*name, self.asked_name(*name, owners))).collect())
     }
 
     fn asked_name(&self, name: Word, owners: &[Owner]) -> AskedName {
@@ -258,12 +258,12 @@ struct AskedName {
 }
 
 impl AskedName {
+    /// A file that holds the name means it.
     fn is_in(&self, file: FileId, words: &Words) -> bool {
-        words.has(self.name)
-            && (words.has_any(&self.pairs)
-                || !self.inside.is_empty() && self.inside.contains(&file) && words.has(self.name.of_package())
-                || words.star_like && words.has_any(&self.modules)
-                || words.has_any(&self.beside))
+        words.has_any(&self.pairs)
+            || !self.inside.is_empty() && self.inside.contains(&file) && words.has(self.name.of_package())
+            || words.star_like && words.has_any(&self.modules)
+            || words.has_any(&self.beside)
     }
 }
 
