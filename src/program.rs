@@ -222,6 +222,8 @@ pub struct Func {
     pub mutates_state: Vec<String>,
     /// The writes behind `mutates_state`: one entry per path, sorted by it.
     pub state_writes: Vec<StateWrite>,
+    /// Dotted paths as in `mutates_state`, of tensors of which it cannot be known. Sorted.
+    pub unresolved_state: Vec<String>,
     /// Parameters of which it cannot be known, with the reason; disjoint from `mutates`. Sorted.
     pub unresolved: Vec<(u16, String)>,
     /// What it returns.

@@ -285,6 +285,32 @@ def g(x):
     insta::assert_snapshot!(written(&function.replace("shape[0]", "x.shape")));
 }
 
+/// `topk` may write whatever it is given: a field of an object as well as an argument. A field that no such call sees is not written.
+#[test]
+fn what_may_be_written_is_declared_for_fields_too() {
+    let function = "from dataclasses import dataclass
+from elsewhere import topk
+
+
+@dataclass
+class Table:
+    pages: torch.Tensor
+    rows: torch.Tensor
+    size: int
+
+
+@torch.no_grad()
+def f(x: torch.Tensor, lens: torch.Tensor, table: Table) -> None:
+    topk(lens, table.pages)
+    _copy_kernel[(table.size,)](table.rows, x, 1, 1, B=16)
+";
+    let text = format!("{KERNEL}\n\n{function}");
+    let fix = finding(&[("ops/f.py", &text)], "style = \"custom-op\"\n", "f").fix.unwrap();
+    assert_eq!(fix.safety, Safety::Unsafe);
+    let written: String = fix.edits.iter().map(|(_, edit)| edit.content.as_str()).collect();
+    assert!(written.contains("mutates_args=(\"x\", \"lens\", \"table_pages\")"), "{written}");
+}
+
 #[test]
 fn results_by_flag_are_put_together_by_the_public_function() {
     let launch = "    _copy_kernel[(1,)](x, y, 1, 1, B=16)\n";

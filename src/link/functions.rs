@@ -104,6 +104,7 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
         mutates: Vec::new(),
         mutates_state: Vec::new(),
         state_writes: Vec::new(),
+        unresolved_state: Vec::new(),
         unresolved: Vec::new(),
         returns: Vec::new(),
         returns_alias_of: Vec::new(),
@@ -145,6 +146,8 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
             Root::State(path) => {
                 if effect.unknown.is_none() {
                     func.state_writes.push(state_write(path.to_string(), effect));
+                } else {
+                    func.unresolved_state.push(path.to_string());
                 }
                 continue;
             }
@@ -171,6 +174,9 @@ fn describe(host: &Host<'_>, kernels: &FxHashMap<FunctionRef, KernelId>, f: Func
     func.state_writes.sort();
     func.state_writes.dedup_by(|a, b| a.path == b.path);
     func.mutates_state = func.state_writes.iter().map(|w| w.path.clone()).collect();
+    func.unresolved_state.retain(|path| !func.mutates_state.contains(path));
+    func.unresolved_state.sort();
+    func.unresolved_state.dedup();
     func.unresolved.retain(|(p, _)| !func.mutates.iter().any(|w| w.param == *p));
     func.unresolved.sort();
     func.unresolved.dedup_by_key(|(p, _)| *p);
