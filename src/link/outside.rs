@@ -10,12 +10,15 @@ use super::receivers::{self, Object};
 use super::resolve::Entity;
 use crate::facts::{ArgKind, Call, Const, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::{FunctionRef, Kernel, KernelCall, ProgramFile};
-use crate::source::{FileId, Place};
+use crate::source::{FileId, Place, Span};
 use crate::words::Word;
 use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+
+/// Callees of more characters are shortened, in messages.
+const LONGEST_CALLEE: usize = 40;
 
 /// Functions with their calls, sorted.
 pub(crate) type Found = Vec<(FunctionRef, Vec<KernelCall>)>;
@@ -322,7 +325,7 @@ impl<'s, 'a> Search<'s, 'a> {
                 if call.decorates.is_some() || !has_tensor(&function.body, call) || !speaks[call.callee.index()] {
                     continue;
                 }
-                if let Some((callee, library, certain)) = self.callee(at, call.callee) {
+                if let Some((callee, library, certain)) = self.callee(at, value, call) {
                     calls.push(KernelCall {
                         call: id,
                         value,
@@ -340,16 +343,17 @@ impl<'s, 'a> Search<'s, 'a> {
         found
     }
 
-    /// What a callee is, and whose.
-    fn callee(&self, at: FunctionRef, callee: ValueId) -> Option<(String, String, bool)> {
+    /// What the callee of a call is, and whose.
+    fn callee(&self, at: FunctionRef, value: ValueId, call: &Call) -> Option<(String, String, bool)> {
         let host = self.host;
         let body = host.resolver.body(at);
+        let callee = call.callee;
         let written = || {
-            let text = host.resolver.files[at.file.index()].source.slice(body.value(callee).span);
-            text.split_whitespace().collect::<String>()
+            let source = &host.resolver.files[at.file.index()].source;
+            written_callee(source.slice(Span::new(body.value(value).span.start, call.args.first().map_or(0, |a| a.span.start))))
         };
         let library = |path: &str| {
-            let known = host.knowledge.bypass(path)?;
+            let known = host.knowledge.bypass(path).filter(|_| !is_inside_instance(path))?;
             Some((path.to_owned(), known.library.to_owned(), false))
         };
         for entity in host.resolver.entities(at, callee) {
@@ -520,8 +524,66 @@ fn has_tensor(body: &crate::facts::Body, call: &Call) -> bool {
     })
 }
 
+/// A callee as it is written, from the text in front of a call's first argument; what long inner calls are given is left out.
+fn written_callee(before: &str) -> String {
+    let text: Vec<&str> = before.trim_end_matches(|c: char| c == '(' || c.is_whitespace()).split_whitespace().collect();
+    let text = text.join(" ");
+    if text.chars().count() <= LONGEST_CALLEE {
+        return text;
+    }
+    let (mut brief, mut depth) = (String::new(), 0usize);
+    let mut left = text.chars().peekable();
+    while let Some(c) = left.next() {
+        match c {
+            ')' => depth = depth.saturating_sub(1),
+            _ if depth > 0 => {}
+            _ => brief.push(c),
+        }
+        match c {
+            '(' if depth == 0 => {
+                brief.push_str(if left.peek() == Some(&')') { ")" } else { "…)" });
+                depth = 1;
+            }
+            '(' => depth += 1,
+            _ => {}
+        }
+    }
+    brief
+}
+
+/// Whether a name leads into an attribute of a class's instance: of what the instance holds nothing is known.
+fn is_inside_instance(path: &str) -> bool {
+    let class = path.split('.').position(names_class);
+    class.is_some_and(|at| at + 2 < path.split('.').count())
+}
+
 /// By convention.
 fn names_class(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     last.trim_start_matches('_').starts_with(char::is_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_inside_instance, written_callee};
+
+    #[test]
+    fn callees_are_named_as_they_are_written() {
+        for (before, name) in [
+            ("compiled(", "compiled"),
+            ("_get( x )(\n    ", "_get( x )"),
+            ("f((", "f"),
+            ("_module(first_argument, g(second), third_argument).run(", "_module(…).run"),
+            ("_a_module_with_a_rather_long_name().with_a_long_method(", "_a_module_with_a_rather_long_name().with_a_long_method"),
+            ("_a(first_argument, second_argument)(third_argument, more)(", "_a(…)(…)"),
+        ] {
+            assert_eq!(written_callee(before), name);
+        }
+    }
+
+    #[test]
+    fn what_an_instance_holds_is_unknown() {
+        assert!(is_inside_instance("lib.Wrapper._buffer.copy_") && is_inside_instance("lib.m.Plan.tensor.view"));
+        assert!(!is_inside_instance("lib.Wrapper.run") && !is_inside_instance("lib.m.f"));
+    }
 }
