@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub struct Words {
     /// Open addressing; 0 is an empty slot. The length is a power of two.
     slots: Box<[u32]>,
-    /// Some `]` is followed by `(`: what a launch looks like.
+    /// Something subscripted is called: what a launch looks like.
     pub launch_like: bool,
     /// It says `import *`.
     pub star_like: bool,
@@ -333,13 +333,56 @@ fn is_kernel_like(text: &[u8]) -> bool {
     memmem::find_iter(text, b"ernel").any(kernel) || memmem::find(text, b"KERNEL").is_some()
 }
 
+/// Something subscripted is called as a launch is: `name[…](`, but for types (`dict[str, int](`) and items (`layers[0](`).
 fn has_launch(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b']', bytes).any(|at| {
         let rest = &bytes[at + 1..];
         let blank = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        rest.get(blank) == Some(&b'(')
+        rest.get(blank) == Some(&b'(') && is_launch(bytes, at)
     })
 }
+
+/// The same for the bracket that closes at an offset.
+fn is_launch(bytes: &[u8], close: usize) -> bool {
+    // What is longer than that is no item and no type.
+    let Some(open) = opening(bytes, close) else { return true };
+    let before = &bytes[..open];
+    let base = before.trim_ascii_end();
+    let is_apart = base.len() < before.len();
+    let word = base.iter().rev().take_while(|b| IS_WORD[**b as usize]).count();
+    let word = &base[base.len() - word..];
+    let Some(first) = word.first() else {
+        return !is_apart && matches!(base.last(), Some(b')' | b']'));
+    };
+    // Prose: "of shape [rows, columns] (or fewer)".
+    if is_apart && !is_kernel_like(word) {
+        return false;
+    }
+    let inside = bytes[open + 1..close].trim_ascii();
+    let is_item = !inside.is_empty() && inside.iter().all(u8::is_ascii_digit);
+    let is_camel = first.is_ascii_uppercase() && word.iter().any(u8::is_ascii_lowercase);
+    let is_type = is_camel || matches!(word, b"dict" | b"list" | b"set" | b"tuple" | b"frozenset" | b"deque" | b"defaultdict");
+    !is_item && (!is_type || is_kernel_like(word))
+}
+
+/// The bracket that belongs to the closing one at an offset, if it is near. Brackets in strings may lead astray: then there is none.
+fn opening(bytes: &[u8], close: usize) -> Option<usize> {
+    let mut depth = 0;
+    for at in (close.saturating_sub(FAR)..=close).rev() {
+        match bytes[at] {
+            b']' | b')' | b'}' => depth += 1,
+            b'[' | b'(' | b'{' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return (bytes[at] == b'[').then_some(at);
+        }
+    }
+    None
+}
+
+/// Bytes between two brackets that belong together, in all but the longest grids.
+const FAR: usize = 400;
 
 struct Table {
     slots: Vec<u32>,
@@ -485,7 +528,26 @@ mod tests {
     #[test]
     fn launches_look_like_a_bracket_and_a_parenthesis() {
         assert!(Words::of("k[grid](x)").launch_like && Words::of("k[(1,)] (x)").launch_like);
-        assert!(!Words::of("k[grid], (x)").launch_like);
+        for launch in [
+            "self.k[lambda meta: (cdiv(n, meta['B']),)](x)",
+            "make()[grid](x)",
+            "t[i][g](x)",
+            "my_kernel [g](x)",
+            "K[grid](x)",
+            "TileKernel[g](x)",
+        ] {
+            assert!(Words::of(launch).launch_like, "{launch}");
+        }
+        for other in [
+            "k[grid], (x)",
+            "dict[str, int]()",
+            "Queue[bytes](8)",
+            "self.conv[0](x)",
+            "# [rows, K] (or fewer)",
+            "a shape [1] (one)",
+        ] {
+            assert!(!Words::of(other).launch_like, "{other}");
+        }
         assert!(Words::of("MyKernels").kernel_like && !Words::of("kern el").kernel_like);
         assert!(Words::of("k = self.kernels[i]").kernel_indexed && !Words::of("kernels(k[i])").kernel_indexed);
     }
