@@ -11,6 +11,8 @@ mod tests;
 pub(crate) use contradiction::contradicts;
 pub(crate) use read::{binding_of, condition_of, guard_condition};
 
+use std::sync::Arc;
+
 /// Conditions with more parts than this are given up: they become [`Condition::Unknown`].
 const MOST_PARTS: usize = 96;
 
@@ -73,6 +75,7 @@ pub(crate) enum Term {
 }
 
 /// A condition. Built with [`Condition::not`], [`Condition::all`], …, which keep it small: negation stands at leaves only.
+/// Copies share their parts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Condition {
     /// Always.
@@ -90,11 +93,11 @@ pub(crate) enum Condition {
     /// `a < b`
     Less(Term, Term),
     /// `not x`
-    Not(Box<Condition>),
+    Not(Arc<Condition>),
     /// All of them; sorted, at least two.
-    All(Vec<Condition>),
+    All(Arc<[Condition]>),
     /// At least one of them; sorted, at least two.
-    Any(Vec<Condition>),
+    Any(Arc<[Condition]>),
 }
 
 /// What a caller passes for a parameter.
@@ -166,10 +169,10 @@ impl Condition {
             Self::True => Self::False,
             Self::False => Self::True,
             Self::Unknown => Self::Unknown,
-            Self::Not(inner) => *inner,
-            Self::All(parts) => Self::any(parts.into_iter().map(Self::not)),
-            Self::Any(parts) => Self::all(parts.into_iter().map(Self::not)),
-            Self::Truthy(_) | Self::IsNone(_) | Self::Equal(..) | Self::Less(..) => Self::Not(Box::new(self)),
+            Self::Not(inner) => Arc::unwrap_or_clone(inner),
+            Self::All(parts) => Self::any(parts.iter().cloned().map(Self::not)),
+            Self::Any(parts) => Self::all(parts.iter().cloned().map(Self::not)),
+            Self::Truthy(_) | Self::IsNone(_) | Self::Equal(..) | Self::Less(..) => Self::Not(Arc::new(self)),
         }
     }
 
@@ -210,12 +213,15 @@ impl Condition {
         let mut flat = Vec::new();
         for part in parts {
             match part {
-                Self::All(inner) if all => flat.extend(inner),
-                Self::Any(inner) if !all => flat.extend(inner),
+                Self::All(inner) if all => flat.extend_from_slice(&inner),
+                Self::Any(inner) if !all => flat.extend_from_slice(&inner),
                 part if part == absorbing => return absorbing,
                 part if part == neutral => {}
                 part => flat.push(part),
             }
+        }
+        if flat.len() < 2 {
+            return flat.pop().unwrap_or(neutral);
         }
         flat.sort();
         flat.dedup();
@@ -238,8 +244,8 @@ impl Condition {
         match flat.len() {
             0 => neutral,
             1 => flat.remove(0),
-            _ if all => Self::All(flat),
-            _ => Self::Any(flat),
+            _ if all => Self::All(flat.into()),
+            _ => Self::Any(flat.into()),
         }
     }
 
@@ -263,7 +269,7 @@ impl Condition {
                 let everywhere = |c: &&Self| rest.iter().all(|other| other.conjuncts().contains(c));
                 first.conjuncts().iter().filter(everywhere).cloned().collect()
             }
-            Self::All(parts) => parts,
+            Self::All(parts) => parts.to_vec(),
             Self::True
             | Self::False
             | Self::Unknown

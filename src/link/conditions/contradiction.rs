@@ -8,7 +8,8 @@ const MOST_SPLITS: u32 = 16;
 /// Whether the conditions surely cannot all be true at once. `Unknown` parts are taken as true: they never exclude.
 pub(crate) fn contradicts(conditions: &[&Condition]) -> bool {
     let mut splits = MOST_SPLITS;
-    !satisfiable(Known::default(), conditions.iter().map(|&c| c.clone()).collect(), &mut splits)
+    let open = conditions.iter().filter(|c| !matches!(c, Condition::True | Condition::Unknown));
+    !satisfiable(Known::default(), open.map(|&c| c.clone()).collect(), &mut splits)
 }
 
 /// False only when there is surely no way to make all of `open` true under `known`.
@@ -20,7 +21,7 @@ fn satisfiable(mut known: Known, mut open: Vec<Condition>, splits: &mut u32) -> 
             match known.simplify(&condition) {
                 Condition::True | Condition::Unknown => {}
                 Condition::False => return false,
-                Condition::All(parts) => open.extend(parts),
+                Condition::All(parts) => open.extend_from_slice(&parts),
                 Condition::Any(parts) => alternatives.push(parts),
                 leaf => {
                     known.learn(&leaf);
@@ -35,15 +36,15 @@ fn satisfiable(mut known: Known, mut open: Vec<Condition>, splits: &mut u32) -> 
         if learned {
             continue;
         }
-        alternatives.sort_by_key(Vec::len);
+        alternatives.sort_by_key(|parts| parts.len());
         let first = alternatives.swap_remove(0);
         if *splits == 0 || first.contains(&Condition::Unknown) {
             return true;
         }
         *splits -= 1;
-        return first.into_iter().any(|part| {
+        return first.iter().any(|part| {
             let mut rest = open.clone();
-            rest.push(part);
+            rest.push(part.clone());
             satisfiable(known.clone(), rest, splits)
         });
     }

@@ -7,6 +7,7 @@ use super::body::Run;
 use super::{Abs, Alias, Key, Root};
 use crate::facts::{Const, Name, Op, ParamKind, ValueId};
 use crate::knowledge::torch::Attribute;
+use crate::program::FunctionRef;
 use std::sync::Arc;
 
 impl Run<'_, '_> {
@@ -21,9 +22,14 @@ impl Run<'_, '_> {
         let is_field = !held.is_empty() && self.has_field(&abs, &key);
         if !held.is_empty()
             && !is_field
-            && let Some(property) = self.property(v, object, &name)
+            && let Some(getter) = self.property(object, &name)
         {
-            return property;
+            let receiver = Passed {
+                abs,
+                value: Some(object),
+                span: self.body.value(object).span,
+            };
+            return self.call_function(v, None, getter, Some(receiver), &Arguments::default());
         }
         let of_tensor = self.host.knowledge.torch.attribute(&name);
         let of_call = matches!(self.body.op(object), Op::Call(_));
@@ -56,7 +62,7 @@ impl Run<'_, '_> {
                 _ => match path {
                     Some(path) => all.add(with(Root::below(&path, &format!(".{name}")))),
                     // What it shares of what lies in the object is said above.
-                    None if !held.is_empty() && self.heap_keys.contains_key(&alias.root) => all.add(with(Root::Fresh(v, 0))),
+                    None if !held.is_empty() && self.heap.knows(&alias.root) => all.add(with(Root::Fresh(v, 0))),
                     None => all.add(alias.clone()),
                 },
             }
@@ -64,19 +70,13 @@ impl Run<'_, '_> {
         all
     }
 
-    /// `plan.rows`, where the class of `plan` computes it.
-    fn property(&mut self, v: ValueId, object: ValueId, name: &str) -> Option<Abs> {
+    /// What computes `plan.rows`, where the class of `plan` does.
+    fn property(&self, object: ValueId, name: &str) -> Option<FunctionRef> {
         let classes = self.host.resolver.entities(self.f, object);
         let class = classes
             .into_iter()
             .find_map(|e| if let Entity::Instance(class) = e { Some(class) } else { None })?;
-        let getter = self.host.resolver.property(class, name)?;
-        let receiver = Passed {
-            abs: self.abs(object).clone(),
-            value: Some(object),
-            span: self.body.value(object).span,
-        };
-        Some(self.call_function(v, None, getter, Some(receiver), &Arguments::default()))
+        self.host.resolver.property(class, name)
     }
 
     /// The dotted path by which memory outside the function is reached.

@@ -3,16 +3,17 @@
 use super::super::conditions::{Binding, Condition};
 use super::arguments::{Bound, Passed};
 use super::body::Run;
+use super::writes::Trail;
 use super::{Abs, Alias, Key, Root, Summary};
 use crate::facts::{ParamKind, ValueId};
-use crate::program::{FunctionRef, Step};
+use crate::program::FunctionRef;
 use crate::source::Place;
 use std::sync::Arc;
 
-impl Run<'_, '_> {
+impl<'a> Run<'_, 'a> {
     /// A callee's effects in the words of this body; its result.
     pub(super) fn apply(&mut self, v: ValueId, f: FunctionRef, summary: &Summary, bound: &Bound) -> Abs {
-        let name = self.host.resolver.text(f.file, self.host.resolver.function(f).name).to_owned();
+        let name = self.host.resolver.text(f.file, self.host.resolver.function(f).name);
         let binding = |p: u16| self.param_binding(f, bound, p);
         let planned: Vec<Condition> = summary.effects.iter().map(|e| e.when.substitute(&binding)).collect();
         for (effect, when) in summary.effects.iter().zip(planned) {
@@ -23,53 +24,34 @@ impl Run<'_, '_> {
             if let Some(place) = effect.maybe {
                 target = target.maybe(place);
             }
-            let mut chain = effect.chain.clone();
+            let what;
+            let mut trail = Trail::after(&effect.chain);
             if let Some((place, param)) = passed {
-                chain.push(Step {
-                    place,
-                    what: format!("passed to `{name}` as `{param}`"),
-                });
+                what = move || format!("passed to `{name}` as `{param}`");
+                trail = trail.then(place, &what);
             }
-            let reason = effect.unknown.clone();
-            self.write(&target, v, &when, chain, reason);
+            self.write(&target, v, &when, &trail, effect.unknown.as_ref());
             if target.aliases.is_empty()
                 && let Root::State(path) = &effect.root
                 && path.starts_with('*')
             {
-                let guard = self.guard(v);
-                self.effect(super::Effect {
-                    root: effect.root.clone(),
-                    when: Condition::all([guard, when]),
-                    ..effect.clone()
-                });
+                let when = self.guard(v).and(when);
+                let trail = Trail::after(&effect.chain);
+                self.effect(&effect.root, when, effect.maybe, effect.unknown.clone(), &trail);
             }
         }
-        for passed in &bound.loose {
-            let hit = summary.effects.iter().any(|e| matches!(e.root, Root::Param(_) | Root::Part(..)));
-            if hit {
-                let place = Place {
-                    file: self.f.file,
-                    span: passed.span,
-                };
-                let chain = vec![Step {
-                    place,
-                    what: format!("passed to `{name}`"),
-                }];
-                let reason = "it cannot be told which parameter a starred argument becomes";
-                self.write(&passed.abs, v, &Condition::True, chain, Some(reason.into()));
-            }
+        let hit = summary.effects.iter().any(|e| matches!(e.root, Root::Param(_) | Root::Part(..)));
+        for passed in bound.loose.iter().filter(|_| hit) {
+            let what = || format!("passed to `{name}`");
+            let reason = "it cannot be told which parameter a starred argument becomes".into();
+            self.write(&passed.abs, v, &Condition::True, &Trail::at(self.passed_at(passed), &what), Some(&reason));
         }
         let mut result: Option<Abs> = None;
-        let returns: Vec<(Abs, Condition)> = summary
-            .returns
-            .iter()
-            .map(|r| (r.abs.clone(), r.when.substitute(&|p| self.param_binding(f, bound, p))))
-            .collect();
-        for (abs, when) in returns {
-            if when.value() == Some(false) {
+        for returned in &summary.returns {
+            if returned.when.substitute(&|p| self.param_binding(f, bound, p)).value() == Some(false) {
                 continue;
             }
-            let one = self.translate_abs(v, f, bound, &abs);
+            let one = self.translate_abs(v, f, bound, &returned.abs);
             result = Some(match result {
                 Some(r) => r.join(&one),
                 None => one,
@@ -78,11 +60,12 @@ impl Run<'_, '_> {
         for handed in &summary.handed {
             let (made, _) = self.translate(v, f, bound, &handed.root);
             let value = self.translate_abs(v, f, bound, &handed.abs);
-            for alias in made.aliases {
+            for alias in &made.aliases {
                 if let Root::Fresh(site, n) = alias.root {
-                    self.containers.insert((site, n));
+                    // What was made before this call was no container so far.
+                    self.heap.stale |= self.containers.insert((site, n)) && site != v;
                 }
-                self.store(alias.root, handed.key.clone(), value.clone());
+                self.store(alias.root.clone(), handed.key.clone(), value.clone());
             }
         }
         result.unwrap_or_default()
@@ -101,13 +84,13 @@ impl Run<'_, '_> {
     }
 
     /// A callee's memory as this body names it; for parameters also the argument's place and the parameter's name.
-    pub(super) fn translate(&mut self, v: ValueId, f: FunctionRef, bound: &Bound, root: &Root) -> (Abs, Option<(Place, String)>) {
+    fn translate(&mut self, v: ValueId, f: FunctionRef, bound: &Bound, root: &Root) -> (Abs, Option<(Place, &'a str)>) {
         let resolver = self.host.resolver;
         let params = &resolver.function(f).params;
         let file = self.f.file;
         match root {
             Root::Param(p) => {
-                let name = resolver.text(f.file, params[*p as usize].name).to_owned();
+                let name = resolver.text(f.file, params[*p as usize].name);
                 match params[*p as usize].kind {
                     ParamKind::Star => (
                         self.all_of(bound.stars.iter()),
@@ -124,7 +107,7 @@ impl Run<'_, '_> {
                 }
             }
             Root::Part(p, key) => {
-                let name = resolver.text(f.file, params[*p as usize].name).to_owned();
+                let name = resolver.text(f.file, params[*p as usize].name);
                 let passed = match key {
                     Key::Index(i) => bound.stars.get(*i as usize),
                     Key::Name(k) => bound.keywords.iter().find(|(n, _)| n == k).map(|(_, p)| p),
@@ -141,6 +124,9 @@ impl Run<'_, '_> {
                     let mut all = Abs::default();
                     if let Ok(i) = self.function.assigned.binary_search_by_key(name, |a| a.0) {
                         for &value in &self.function.assigned[i].1 {
+                            if value >= v {
+                                self.read_early.insert(value);
+                            }
                             all.add_all(&self.abs(value).clone().anywhere());
                         }
                     }
@@ -218,11 +204,8 @@ impl Run<'_, '_> {
             mixed: abs.mixed,
             ..Abs::default()
         };
-        let mut whens = Vec::new();
         for alias in &abs.aliases {
-            whens.push(alias.when.substitute(&|p| self.param_binding(f, bound, p)));
-        }
-        for (alias, when) in abs.aliases.iter().zip(whens) {
+            let when = alias.when.substitute(&|p| self.param_binding(f, bound, p));
             if when.value() == Some(false) {
                 continue;
             }
@@ -240,9 +223,9 @@ impl Run<'_, '_> {
         }
         for alias in &abs.pointees {
             let (target, _) = self.translate(v, f, bound, &alias.root);
-            for alias in target.aliases {
+            for alias in &target.aliases {
                 if !out.pointees.iter().any(|a| a.root == alias.root) {
-                    out.pointees.push(alias);
+                    out.pointees.push(alias.clone());
                 }
             }
         }

@@ -102,9 +102,9 @@ impl Run<'_, '_> {
         }
         let mut open = passed.abs.aliases.is_empty() && passed.value.is_some_and(|v| !matches!(self.body.op(v), Op::Dict(_)));
         for alias in &passed.abs.aliases {
-            match self.heap_keys.get(&alias.root) {
-                Some(keys) => {
-                    for key in keys {
+            match self.heap.inside(&alias.root) {
+                Some(inside) => {
+                    for (key, _) in inside {
                         let abs = self.load(&alias.root, key).unwrap_or_default();
                         match key {
                             Key::Name(name) => out.keyword.push((
@@ -160,7 +160,7 @@ impl Run<'_, '_> {
     }
 
     pub(super) fn unchanged(&self, v: ValueId, entries: Vec<(Arc<str>, ValueId)>) -> Option<Vec<(Arc<str>, ValueId)>> {
-        let keys = self.heap_keys.get(&Root::Fresh(v, 0)).map_or(0, Vec::len);
+        let keys = self.heap.inside(&Root::Fresh(v, 0)).map_or(0, <[_]>::len);
         (keys <= entries.len()).then_some(entries)
     }
 

@@ -4,6 +4,7 @@ use super::super::conditions::Condition;
 use super::super::resolve::{Entity, ValueRef};
 use super::super::types::{Kind, param_kind};
 use super::kept::Touched;
+use super::memory::Heap;
 use super::{Abs, Context, Effect, Host, Key, Launched, Root, Summary};
 use crate::facts::{Body, Const, Facts, Function, FunctionKind, GuardId, MODULE, Name, Op, ParamKind, ValueId};
 use crate::program::FunctionRef;
@@ -11,7 +12,8 @@ use crate::source::Place;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// Passes over a body until nothing changes; beyond it the last answer is kept (sets only grow, so this many are never needed in practice).
+/// Passes over a body until nothing that was read changes afterwards; beyond it the last answer is kept (sets only grow, so this many
+/// are never needed in practice).
 const MAX_PASSES: usize = 8;
 
 /// The state of one run.
@@ -24,9 +26,9 @@ pub(super) struct Run<'h, 'a> {
     pub(super) context: &'h Context,
     pub(super) kinds: Vec<Kind>,
     pub(super) values: Vec<Abs>,
-    pub(super) heap: FxHashMap<(Root, Key), Abs>,
-    pub(super) heap_keys: FxHashMap<Root, Vec<Key>>,
-    pub(super) changed: bool,
+    pub(super) heap: Heap,
+    /// Values that were read in this pass before they were evaluated in it.
+    pub(super) read_early: FxHashSet<ValueId>,
     pub(super) containers: FxHashSet<(ValueId, u16)>,
     pub(super) effects: Vec<Effect>,
     pub(super) launches: Vec<Launched>,
@@ -53,9 +55,8 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
         context,
         kinds,
         values: vec![Abs::default(); body.values.len()],
-        heap: FxHashMap::default(),
-        heap_keys: FxHashMap::default(),
-        changed: false,
+        heap: Heap::default(),
+        read_early: FxHashSet::default(),
         containers: FxHashSet::default(),
         effects: Vec::new(),
         launches: Vec::new(),
@@ -65,23 +66,26 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
         guards: FxHashMap::default(),
         fingerprints: std::cell::RefCell::default(),
     };
-    for pass in 0..MAX_PASSES {
-        run.changed = false;
+    let mut stale = true;
+    for _pass in 0..MAX_PASSES {
+        if !std::mem::take(&mut stale) {
+            break;
+        }
+        run.heap.start();
+        run.read_early.clear();
         run.effects.clear();
         run.launches.clear();
         run.touched.clear();
         run.guards.clear();
         for i in 0..body.values.len() {
-            let value = run.eval(ValueId(i as u32));
+            let v = ValueId(i as u32);
+            let value = run.eval(v);
             if value != run.values[i] {
                 run.values[i] = value;
-                run.changed |= pass > 0;
+                stale |= run.read_early.contains(&v);
             }
         }
-        let again = if pass == 0 { run.needs_second_pass() } else { run.changed };
-        if !again {
-            break;
-        }
+        stale |= run.heap.stale;
     }
     let mut returns = run.returns();
     if run.launch_by_decorator(&returns) {
@@ -164,19 +168,6 @@ impl Run<'_, '_> {
         &self.values[v.index()]
     }
 
-    fn needs_second_pass(&self) -> bool {
-        self.changed
-            || !self.heap.is_empty()
-            || self.body.iter().any(|(id, v)| match v.op {
-                Op::Phi(items) => self
-                    .body
-                    .items(items)
-                    .iter()
-                    .any(|&i| i > id && !self.values[i.index()].aliases.is_empty()),
-                _ => false,
-            })
-    }
-
     pub(super) fn eval(&mut self, v: ValueId) -> Abs {
         let body = self.body;
         match body.op(v) {
@@ -213,6 +204,9 @@ impl Run<'_, '_> {
                 for &item in body.items(items) {
                     if matches!(body.op(item), Op::Undefined) {
                         continue;
+                    }
+                    if item >= v {
+                        self.read_early.insert(item);
                     }
                     let next = self.abs(item).clone().anywhere();
                     all = Some(match all {

@@ -4,14 +4,14 @@ use super::super::conditions::Condition;
 use super::super::resolve::Entity;
 use super::arguments::{Arguments, Bound, Passed};
 use super::body::Run;
+use super::writes::Trail;
 use super::{Abs, Context, Launched, Root, Summary};
 use crate::facts::{Call, CallId, Op, ParamKind, ValueId};
 use crate::knowledge::frameworks::{Decorates, Passes};
-use crate::program::{FunctionRef, Step};
-use crate::source::Place;
+use crate::program::FunctionRef;
 use std::sync::Arc;
 
-impl Run<'_, '_> {
+impl<'a> Run<'_, 'a> {
     pub(super) fn call(&mut self, v: ValueId, id: CallId) -> Abs {
         let call = self.body.call(id);
         if call.decorates.is_some() {
@@ -303,8 +303,12 @@ impl Run<'_, '_> {
     pub(super) fn unknown_call(&mut self, v: ValueId, f: Option<FunctionRef>, args: &Arguments, why: &str) -> Abs {
         let mut all = Abs::default();
         let name = match f {
-            Some(f) => self.host.resolver.text(f.file, self.host.resolver.function(f).name).to_owned(),
+            Some(f) => self.host.resolver.text(f.file, self.host.resolver.function(f).name),
             None => self.callee_text(v),
+        };
+        let why: Arc<str> = match is_tensorless(args) {
+            true => why.into(),
+            false => format!("{why}: `{name}`").into(),
         };
         let everything = args.positional.iter().chain(args.keyword.iter().map(|(_, p)| p));
         let open = args.open_stars.iter().map(|(_, p)| p).chain(args.open_keywords.iter());
@@ -314,22 +318,15 @@ impl Run<'_, '_> {
                 continue;
             }
             all.add_all(&passed.abs);
-            let chain = vec![Step {
-                place: Place {
-                    file: self.f.file,
-                    span: passed.span,
-                },
-                what: format!("passed to `{name}`"),
-            }];
-            let why: Arc<str> = format!("{why}: `{name}`").into();
+            let what = || format!("passed to `{name}`");
+            let trail = Trail::at(self.passed_at(passed), &what);
             // An address is as good as the tensor.
             let addressed = Abs {
-                aliases: passed.abs.pointees.clone(),
+                aliases: passed.abs.pointees.clone().into(),
                 ..Abs::default()
             };
-            self.write(&addressed, v, &Condition::True, chain.clone(), Some(why.clone()));
-            let abs = passed.abs.clone();
-            self.write(&abs, v, &Condition::True, chain, Some(why));
+            self.write(&addressed, v, &Condition::True, &trail, Some(&why));
+            self.write(&passed.abs, v, &Condition::True, &trail, Some(&why));
         }
         let addresses = all.pointees.clone();
         let mut result = all.unknown().anywhere();
@@ -362,18 +359,17 @@ impl Run<'_, '_> {
         }
     }
 
-    pub(super) fn callee_text(&self, v: ValueId) -> String {
+    fn callee_text(&self, v: ValueId) -> &'a str {
         match self.body.op(v) {
             Op::Call(call) => {
                 let span = self.body.value(self.body.call(call).callee).span;
                 let text = self.host.resolver.files[self.f.file.index()].source.slice(span);
-                if text.len() <= 60 && !text.contains('\n') {
-                    text.to_owned()
-                } else {
-                    "a call".to_owned()
+                match text.len() <= 60 && !text.contains('\n') {
+                    true => text,
+                    false => "a call",
                 }
             }
-            _ => "a call".to_owned(),
+            _ => "a call",
         }
     }
 

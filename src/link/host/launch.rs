@@ -4,11 +4,12 @@ use super::super::conditions::{Binding, Condition, Literal, contradicts};
 use super::super::kernels::GuardedWrite;
 use super::arguments::{Arguments, Bound, Passed};
 use super::body::Run;
-use super::{Abs, Effect, Key, Launched, Return, Root};
+use super::writes::Trail;
+use super::{Abs, Key, Launched, Return, Root};
 use crate::facts::{CallId, Const, Op, ValueId};
 use crate::knowledge::frameworks::{Launcher, Passes};
-use crate::program::{FunctionRef, Step};
-use crate::source::{Place, Span};
+use crate::program::FunctionRef;
+use crate::source::Span;
 
 impl Run<'_, '_> {
     /// A launch of any of `kernels`.
@@ -38,64 +39,40 @@ impl Run<'_, '_> {
         if !bound.loose.is_empty() {
             self.place_loose(&mut bound, kernel, args);
         }
-        let name = facts.name(function.name).to_owned();
+        let name = facts.name(function.name);
         let binding = |p: u16| self.kernel_binding(kernel, &bound, p, 4);
-        let mut writes: Vec<(GuardedWrite, bool)> = effects.writes.iter().map(|w| (w.clone(), false)).collect();
-        writes.extend(effects.pointees.iter().map(|w| (w.clone(), true)));
-        let planned: Vec<(GuardedWrite, bool, Condition)> = writes
-            .into_iter()
-            .map(|(w, pointee)| {
-                let when = w.when.substitute(&binding);
-                (w, pointee, when)
-            })
-            .collect();
+        let pointees = effects.pointees.iter().map(|w| (w, true));
+        let writes = effects.writes.iter().map(|w| (w, false)).chain(pointees);
+        let planned: Vec<(&GuardedWrite, bool, Condition)> = writes.map(|(w, pointee)| (w, pointee, w.when.substitute(&binding))).collect();
         for (write, pointee, when) in planned {
             let param = facts.name(function.params[write.param as usize].name);
             let Some(passed) = &bound.params[write.param as usize] else {
                 continue;
             };
-            let mut chain = write.chain.clone();
-            let place = Place {
-                file: self.f.file,
-                span: passed.span,
-            };
-            chain.push(Step {
-                place,
-                what: format!("passed to `{name}` as `{param}`"),
-            });
-            let abs = passed.abs.clone();
+            let what = || format!("passed to `{name}` as `{param}`");
+            let trail = Trail::after(&write.chain).then(self.passed_at(passed), &what);
             if pointee {
-                self.write_pointees(&abs, at, &when, chain);
+                self.write_pointees(&passed.abs, at, &when, &trail);
             } else {
-                self.write(&abs, at, &when, chain, None);
+                self.write(&passed.abs, at, &when, &trail, None);
             }
         }
         for (param, reason) in &effects.unresolved {
             let Some(passed) = &bound.params[*param as usize] else { continue };
-            let place = Place {
-                file: self.f.file,
-                span: passed.span,
-            };
-            let what = format!("passed to `{name}` as `{}`", facts.name(function.params[*param as usize].name));
-            let abs = passed.abs.clone();
-            self.write(&abs, at, &Condition::True, vec![Step { place, what }], Some(reason.as_str().into()));
+            let param = facts.name(function.params[*param as usize].name);
+            let what = || format!("passed to `{name}` as `{param}`");
+            let trail = Trail::at(self.passed_at(passed), &what);
+            self.write(&passed.abs, at, &Condition::True, &trail, Some(&reason.as_str().into()));
         }
-        for passed in std::mem::take(&mut bound.loose) {
-            let place = Place {
-                file: self.f.file,
-                span: passed.span,
-            };
-            let step = Step {
-                place,
-                what: format!("passed to `{name}`"),
-            };
-            let reason = "it cannot be told which kernel parameter a starred argument becomes";
-            self.write(&passed.abs, at, &Condition::True, vec![step], Some(reason.into()));
+        for passed in &bound.loose {
+            let what = || format!("passed to `{name}`");
+            let reason = "it cannot be told which kernel parameter a starred argument becomes".into();
+            self.write(&passed.abs, at, &Condition::True, &Trail::at(self.passed_at(passed), &what), Some(&reason));
         }
     }
 
     /// The host tensors whose addresses a kernel stores through.
-    pub(super) fn write_pointees(&mut self, table: &Abs, at: ValueId, when: &Condition, chain: Vec<Step>) {
+    pub(super) fn write_pointees(&mut self, table: &Abs, at: ValueId, when: &Condition, trail: &Trail) {
         let mut targets = self.reach(table).pointees;
         for alias in &table.aliases {
             if let Some(inside) = self.load(&alias.root, &Key::Any) {
@@ -104,22 +81,16 @@ impl Run<'_, '_> {
         }
         if !targets.is_empty() {
             let target = Abs {
-                aliases: targets,
+                aliases: targets.into(),
                 ..Abs::default()
             };
-            self.write(&target, at, when, chain, None);
+            self.write(&target, at, when, trail, None);
             return;
         }
         for alias in &table.aliases {
             let Some(path) = self.path_of(&alias.root) else { continue };
-            let guard = self.guard(at);
-            self.effect(Effect {
-                root: Root::State(format!("*{path}").into()),
-                when: Condition::all([guard, when.clone()]),
-                maybe: None,
-                unknown: None,
-                chain: chain.clone(),
-            });
+            let when = self.guard(at).and(when.clone());
+            self.effect(&Root::State(format!("*{path}").into()), when, None, None, trail);
         }
     }
 

@@ -1,45 +1,112 @@
 //! What was put where: the insides of containers and objects.
 
-use super::super::conditions::Condition;
 use super::body::Run;
 use super::{Abs, Alias, Handed, Key, Return, Root};
 use crate::facts::{Const, Op, ValueId};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Beyond this many entries of what a function hands back, a caller does not know which part is which.
 const MOST_HANDED: usize = 64;
+
+/// What was put where, and what was asked of it in this pass: an answer that a later store would change needs another pass.
+#[derive(Default)]
+pub(super) struct Heap {
+    /// By container or object; of one, by key, sorted.
+    insides: FxHashMap<Root, Vec<(Key, Abs)>>,
+    asked: RefCell<FxHashMap<Root, Asked>>,
+    /// Something was put where it had been looked for before.
+    pub(super) stale: bool,
+}
+
+/// What was asked of one container or object.
+#[derive(Default)]
+struct Asked {
+    all: bool,
+    keys: Vec<Key>,
+}
+
+impl Heap {
+    pub(super) fn is_empty(&self) -> bool {
+        self.insides.is_empty()
+    }
+
+    /// A new pass: nothing was asked yet.
+    pub(super) fn start(&mut self) {
+        self.stale = false;
+        self.asked.get_mut().clear();
+    }
+
+    /// All that lies in a container or object, sorted by key; `None` when nothing was put there in view.
+    pub(super) fn inside(&self, root: &Root) -> Option<&[(Key, Abs)]> {
+        self.asked.borrow_mut().entry(root.clone()).or_default().all = true;
+        self.insides.get(root).map(Vec::as_slice)
+    }
+
+    /// Whether something was put there in view.
+    pub(super) fn knows(&self, root: &Root) -> bool {
+        self.insides.contains_key(root) || self.inside(root).is_some()
+    }
+
+    /// What lies at a key; `None` when nothing was put there in view.
+    fn load(&self, root: &Root, key: &Key) -> Option<Abs> {
+        if *key == Key::Any {
+            return self.inside(root)?.iter().map(|(_, abs)| abs.clone()).reduce(|a, b| a.join(&b));
+        }
+        let mut asked = self.asked.borrow_mut();
+        let asked = asked.entry(root.clone()).or_default();
+        if !asked.keys.contains(key) {
+            asked.keys.push(key.clone());
+        }
+        let inside = self.insides.get(root)?;
+        let at = |key: &Key| inside.iter().find(|(k, _)| k == key).map(|(_, abs)| abs.clone());
+        match (at(key), at(&Key::Any)) {
+            (Some(a), Some(b)) => Some(a.join(&b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn store(&mut self, root: Root, key: Key, value: Abs) {
+        let is_asked = |asked: &Asked| asked.all || asked.keys.contains(&key) || key == Key::Any && !asked.keys.is_empty();
+        let was_asked = self.asked.get_mut().get(&root).is_some_and(is_asked);
+        let inside = self.insides.entry(root).or_default();
+        match inside.binary_search_by(|(k, _)| k.cmp(&key)) {
+            Ok(at) => {
+                let slot = &mut inside[at].1;
+                let next = Self::joined(slot.clone(), &value);
+                if next != *slot {
+                    *slot = next;
+                    self.stale |= was_asked;
+                }
+            }
+            Err(at) => {
+                inside.insert(at, (key, Self::joined(Abs::default(), &value)));
+                self.stale |= was_asked;
+            }
+        }
+    }
+
+    /// Items are not taken apart: what one of them is says nothing of the others.
+    fn joined(slot: Abs, value: &Abs) -> Abs {
+        Abs {
+            mixed: false,
+            ..slot.join(value)
+        }
+    }
+}
 
 impl Run<'_, '_> {
     pub(super) fn store(&mut self, root: Root, key: Key, value: Abs) {
         if value.aliases.is_empty() && value.pointees.is_empty() && value.parts.is_none() && !matches!(key, Key::Name(_)) {
             return;
         }
-        let keys = self.heap_keys.entry(root.clone()).or_default();
-        if !keys.contains(&key) {
-            keys.push(key.clone());
-            keys.sort();
-        }
-        let slot = self.heap.entry((root, key)).or_default();
-        let mut next = slot.clone().join(&value.anywhere());
-        // Items are not taken apart: what one of them is says nothing of the others.
-        next.mixed = false;
-        if next != *slot {
-            *slot = next;
-            self.changed = true;
-        }
+        self.heap.store(root, key, value.anywhere());
     }
 
     /// What lies at a key of a piece of memory; `None` when nothing was put there in view.
     pub(super) fn load(&self, root: &Root, key: &Key) -> Option<Abs> {
-        let at = |k: &Key| self.heap.get(&(root.clone(), k.clone())).cloned();
-        if *key == Key::Any {
-            let keys = self.heap_keys.get(root)?;
-            return keys.iter().filter_map(at).reduce(|a, b| a.join(&b));
-        }
-        match (at(key), at(&Key::Any)) {
-            (Some(a), Some(b)) => Some(a.join(&b)),
-            (a, b) => a.or(b),
-        }
+        self.heap.load(root, key)
     }
 
     pub(super) fn make_container(&mut self, v: ValueId, n: u16) -> Root {
@@ -59,16 +126,13 @@ impl Run<'_, '_> {
         };
         let mut seen: Vec<Root> = Vec::new();
         loop {
-            let next = all
-                .aliases
-                .iter()
-                .find(|a| matches!(a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root) && !seen.contains(&a.root));
-            let Some(root) = next.map(|a| a.root.clone()) else { return all };
+            let open = |a: &&Alias| matches!(a.root, Root::Fresh(..)) && !seen.contains(&a.root) && self.heap.knows(&a.root);
+            let Some(root) = all.aliases.iter().find(open).map(|a| a.root.clone()) else {
+                return all;
+            };
             // What lies at each key matters, not as what: nothing is joined on the way.
-            for key in self.heap_keys.get(&root).into_iter().flatten() {
-                if let Some(inside) = self.heap.get(&(root.clone(), key.clone())) {
-                    all.add_all(inside);
-                }
+            for (_, inside) in self.heap.inside(&root).unwrap_or_default() {
+                all.add_all(inside);
             }
             seen.push(root);
         }
@@ -92,12 +156,7 @@ impl Run<'_, '_> {
         }
         if list {
             let root = self.make_container(v, 0);
-            all.add(Alias {
-                root,
-                when: Condition::True,
-                maybe: None,
-                known: true,
-            });
+            all.add(Alias::of(root));
         }
         Abs {
             parts: known.then(|| Arc::new(parts)),
@@ -137,12 +196,10 @@ impl Run<'_, '_> {
     pub(super) fn entries(&self, from: &Abs) -> Vec<(Key, Abs)> {
         let mut entries: std::collections::BTreeMap<Key, Abs> = std::collections::BTreeMap::new();
         for alias in &from.aliases {
-            match self.heap_keys.get(&alias.root) {
-                Some(keys) => {
-                    for key in keys {
-                        if let Some(value) = self.heap.get(&(alias.root.clone(), key.clone())) {
-                            entries.entry(key.clone()).or_default().add_all(value);
-                        }
+            match self.heap.inside(&alias.root) {
+                Some(inside) => {
+                    for (key, value) in inside {
+                        entries.entry(key.clone()).or_default().add_all(value);
                     }
                 }
                 None if alias.root.is_argument() || matches!(alias.root, Root::State(_)) => {
@@ -185,17 +242,14 @@ impl Run<'_, '_> {
             queue.extend(abs.parts.iter().flat_map(|parts| parts.iter()));
             for alias in &abs.aliases {
                 let inner = matches!(alias.root, Root::Fresh(..)) || is_init && alias.root == Root::Param(0);
-                let Some(keys) = self.heap_keys.get(&alias.root).filter(|_| inner) else {
+                let Some(entries) = self.heap.inside(&alias.root).filter(|_| inner) else {
                     continue;
                 };
                 if roots.contains(&&alias.root) {
                     continue;
                 }
                 roots.push(&alias.root);
-                for key in keys {
-                    let Some(inside) = self.heap.get(&(alias.root.clone(), key.clone())) else {
-                        continue;
-                    };
+                for (key, inside) in entries {
                     queue.push(inside);
                     found.push((&alias.root, key, inside));
                 }
@@ -214,12 +268,20 @@ impl Run<'_, '_> {
     }
 
     /// Memory that a value shares only because a container or object among what it may be holds it.
-    pub(super) fn held(&self, abs: &Abs) -> Vec<Root> {
-        let objects = abs.aliases.iter().map(|a| &a.root);
-        let objects = objects.filter(|root| matches!(root, Root::Fresh(..)) && self.heap_keys.contains_key(root));
-        let inside = objects.filter_map(|root| self.load(root, &Key::Any));
-        let all = inside.flat_map(|inside| self.reach(&inside).aliases);
-        all.map(|alias| alias.root).collect()
+    pub(super) fn held(&self, abs: &Abs) -> FxHashSet<&Root> {
+        let is_object = |root: &Root| matches!(root, Root::Fresh(..));
+        let mut held = FxHashSet::default();
+        let mut open: Vec<&[(Key, Abs)]> = Vec::new();
+        let objects = abs.aliases.iter().map(|a| &a.root).filter(|root| is_object(root));
+        open.extend(objects.filter_map(|root| self.heap.inside(root)));
+        while let Some(entries) = open.pop() {
+            for alias in entries.iter().flat_map(|(_, inside)| &inside.aliases) {
+                if held.insert(&alias.root) && is_object(&alias.root) {
+                    open.extend(self.heap.inside(&alias.root));
+                }
+            }
+        }
+        held
     }
 
     /// Whether an object that the body knows of was given this attribute.

@@ -1,6 +1,5 @@
 //! Methods of tensors, containers and texts; Python's own functions.
 
-use super::super::conditions::Condition;
 use super::super::resolve::Entity;
 use super::arguments::{Arguments, Passed};
 use super::body::{Run, is_container_method};
@@ -17,15 +16,10 @@ impl Run<'_, '_> {
             value: Some(object),
             span: self.body.value(object).span,
         };
-        let container = receiver.abs.parts.is_some()
-            || receiver
-                .abs
-                .aliases
-                .iter()
-                .any(|a| matches!(&a.root, Root::Fresh(..)) && self.heap_keys.contains_key(&a.root))
-            || matches!(self.body.op(object), Op::List(_) | Op::Dict(_) | Op::Set(_) | Op::Collect(..));
         let fits = args.positional.len() <= most_arguments(name);
-        if is_container_method(name) && (container || fits && self.host.knowledge.torch.method(name).is_none()) {
+        if is_container_method(name)
+            && (fits && self.host.knowledge.torch.method(name).is_none() || self.may_be_container(object, &receiver.abs))
+        {
             return self.call_container(&receiver, name, args);
         }
         if receiver.abs.aliases.is_empty() && self.is_text(object) {
@@ -66,6 +60,13 @@ impl Run<'_, '_> {
             all.positional.insert(0, receiver);
         }
         self.unknown_call(v, None, &all, "the method is not in view")
+    }
+
+    fn may_be_container(&self, object: ValueId, abs: &Abs) -> bool {
+        let filled = |a: &Alias| matches!(a.root, Root::Fresh(..)) && self.heap.knows(&a.root);
+        abs.parts.is_some()
+            || matches!(self.body.op(object), Op::List(_) | Op::Dict(_) | Op::Set(_) | Op::Collect(..))
+            || abs.aliases.iter().any(filled)
     }
 
     pub(super) fn is_text(&self, v: ValueId) -> bool {
@@ -137,12 +138,7 @@ impl Run<'_, '_> {
                         let abs = from.abs.clone();
                         self.spread(&root, &abs);
                     }
-                    all.add(Alias {
-                        root,
-                        when: Condition::True,
-                        maybe: None,
-                        known: true,
-                    });
+                    all.add(Alias::of(root));
                 }
                 all
             }

@@ -133,7 +133,7 @@ impl Run<'_, '_> {
             _ => v,
         };
         let mut held = self.abs(callee).clone();
-        held.aliases.retain(|a| a.root.is_argument());
+        held.aliases.to_mut().retain(|a| a.root.is_argument());
         if is_tensorless(args) && held.aliases.is_empty() {
             return Abs::default();
         }

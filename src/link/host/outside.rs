@@ -6,12 +6,11 @@ use super::super::resolve::Entity;
 use super::arguments::{Arguments, Passed};
 use super::body::Run;
 use super::calls::is_tensorless;
+use super::writes::Trail;
 use super::{Abs, Key, Root};
 use crate::facts::{Call, CallId, Const, Op, ValueId};
 use crate::knowledge::frameworks::Callee;
 use crate::knowledge::torch::{Effect as TorchEffect, Shares};
-use crate::program::Step;
-use crate::source::Place;
 use std::sync::Arc;
 
 impl Run<'_, '_> {
@@ -107,16 +106,9 @@ impl Run<'_, '_> {
         };
         for param in &row.writes {
             if let Some(passed) = find(param) {
-                let place = Place {
-                    file: self.f.file,
-                    span: passed.span,
-                };
                 let name = row.name.rsplit('.').next().unwrap_or(&row.name);
-                let chain = vec![Step {
-                    place,
-                    what: format!("`{name}` writes its `{param}`"),
-                }];
-                self.write(&passed.abs, v, &Condition::True, chain, None);
+                let what = || format!("`{name}` writes its `{param}`");
+                self.write(&passed.abs, v, &Condition::True, &Trail::at(self.passed_at(&passed), &what), None);
             }
         }
         for passed in args.positional.iter().chain(args.keyword.iter().map(|(_, p)| p)) {
@@ -153,7 +145,7 @@ impl Run<'_, '_> {
     /// A function or method of torch.
     pub(super) fn call_torch(&mut self, v: ValueId, effect: &TorchEffect, name: &str, args: &Arguments, receiver: Option<&Passed>) -> Abs {
         let bound = bind_torch(effect, args, receiver);
-        let last = name.rsplit('.').next().unwrap_or(name).to_owned();
+        let last = name.rsplit('.').next().unwrap_or(name);
         let several = effect.variadic && is_several(args, effect.keyword_only);
         let flag = match effect.flag {
             Some(flag) => bound[flag as usize].as_ref().map_or(Condition::False, |passed| self.is_set(passed)),
@@ -169,25 +161,16 @@ impl Run<'_, '_> {
             if when.value() == Some(false) {
                 continue;
             }
-            let (what, place) = match effect.params[param as usize].as_ref() {
-                "self" => (format!("changed in place by `{last}`"), self.place(v)),
-                "input" => (
-                    format!("changed in place by `{last}`"),
-                    Place {
-                        file: self.f.file,
-                        span: passed.span,
-                    },
-                ),
-                param => (
-                    format!("written by `{last}` as `{param}`"),
-                    Place {
-                        file: self.f.file,
-                        span: passed.span,
-                    },
-                ),
+            let param = effect.params[param as usize].as_ref();
+            let place = match param {
+                "self" => self.place(v),
+                _ => self.passed_at(passed),
             };
-            let abs = passed.abs.clone();
-            self.write(&abs, v, &when, vec![Step { place, what }], None);
+            let what = || match param {
+                "self" | "input" => format!("changed in place by `{last}`"),
+                _ => format!("written by `{last}` as `{param}`"),
+            };
+            self.write(&passed.abs, v, &when, &Trail::at(place, &what), None);
         }
         let results = |run: &mut Self, shares: &[Shares]| -> Vec<Abs> {
             let each = shares.iter().enumerate();
@@ -218,7 +201,7 @@ impl Run<'_, '_> {
         let given = || bound.iter().flatten().chain(receiver).map(|p| &p.abs);
         let mut pointees = Abs::addresses(given()).pointees;
         if matches!(
-            last.as_str(),
+            last,
             "data_ptr" | "const_data_ptr" | "mutable_data_ptr" | "untyped_storage"
         ) {
             for alias in given().flat_map(|abs| &abs.aliases) {
@@ -232,13 +215,8 @@ impl Run<'_, '_> {
                 pointees: pointees.clone(),
                 ..Abs::default()
             };
-            for alias in bound
-                .first()
-                .and_then(Option::as_ref)
-                .map(|p| p.abs.aliases.clone())
-                .unwrap_or_default()
-            {
-                self.store(alias.root, Key::Any, addresses.clone());
+            for alias in bound.first().into_iter().flatten().flat_map(|p| &p.abs.aliases) {
+                self.store(alias.root.clone(), Key::Any, addresses.clone());
             }
         }
         let mut result = match parts.len() {

@@ -3,6 +3,8 @@
 use super::super::conditions::{Condition, contradicts};
 use crate::facts::{Name, ValueId};
 use crate::source::Place;
+use std::cmp::Ordering;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A piece of memory, named by where a function gets it from.
@@ -75,11 +77,80 @@ pub(crate) struct Alias {
     pub(crate) known: bool,
 }
 
+impl Alias {
+    /// Memory that is surely shared.
+    pub(crate) fn of(root: Root) -> Self {
+        Self {
+            root,
+            when: Condition::True,
+            maybe: None,
+            known: true,
+        }
+    }
+
+    /// The order of aliases in a value: by root, of one root by kind.
+    fn order(&self, other: &Self) -> Ordering {
+        let kind = |a: &Self| (a.known, a.maybe.is_some());
+        match self.root == other.root {
+            true => kind(self).cmp(&kind(other)),
+            false => self.root.cmp(&other.root),
+        }
+    }
+}
+
+/// What a value may share, shared itself: most copies of a value are only looked at.
+#[derive(Clone, Debug, Default, Eq)]
+pub(crate) struct Aliases(Option<Arc<Vec<Alias>>>);
+
+impl Aliases {
+    /// All of them.
+    pub(crate) fn as_slice(&self) -> &[Alias] {
+        self.0.as_ref().map_or(&[], |all| all)
+    }
+
+    /// To be changed: from here on this value's own.
+    pub(super) fn to_mut(&mut self) -> &mut Vec<Alias> {
+        Arc::make_mut(self.0.get_or_insert_default())
+    }
+}
+
+impl Deref for Aliases {
+    type Target = [Alias];
+
+    fn deref(&self) -> &[Alias] {
+        self.as_slice()
+    }
+}
+
+impl PartialEq for Aliases {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(a), Some(b)) => a == b,
+            _ => self.is_empty() && other.is_empty(),
+        }
+    }
+}
+
+impl From<Vec<Alias>> for Aliases {
+    fn from(all: Vec<Alias>) -> Self {
+        Self(Some(Arc::new(all)))
+    }
+}
+
+impl<'x> IntoIterator for &'x Aliases {
+    type Item = &'x Alias;
+    type IntoIter = std::slice::Iter<'x, Alias>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 /// What is known of a value. The default is a value without tensors: a number, a string, `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Abs {
     /// Memory it may share; for containers, with that of everything in them. Sorted by root.
-    pub(crate) aliases: Vec<Alias>,
+    pub(crate) aliases: Aliases,
     /// The parts of a tuple or list of known length.
     pub(crate) parts: Option<Arc<Vec<Abs>>>,
     /// It is `None` on every path.
@@ -94,12 +165,7 @@ impl Abs {
     /// A value that surely shares one piece of memory.
     pub(crate) fn of(root: Root) -> Self {
         Self {
-            aliases: vec![Alias {
-                root,
-                when: Condition::True,
-                maybe: None,
-                known: true,
-            }],
+            aliases: vec![Alias::of(root)].into(),
             ..Self::default()
         }
     }
@@ -115,18 +181,17 @@ impl Abs {
     /// Adds an alias; of one root and kind the conditions join.
     pub(crate) fn add(&mut self, alias: Alias) {
         self.none = false;
-        let key = |a: &Alias| (a.known, a.maybe.is_some());
-        let at = self.aliases.partition_point(|a| (&a.root, key(a)) < (&alias.root, key(&alias)));
-        if let Some(old) = self.aliases.get_mut(at).filter(|a| a.root == alias.root && key(a) == key(&alias)) {
+        let at = self.aliases.partition_point(|a| a.order(&alias) == Ordering::Less);
+        if let Some(old) = self.aliases.get(at).filter(|a| a.order(&alias) == Ordering::Equal) {
             if old.when != alias.when {
-                old.when = old.when.clone().or(alias.when).at_most(MOST_PARTS);
+                let old = &mut self.aliases.to_mut()[at];
+                old.when = std::mem::replace(&mut old.when, Condition::True).or(alias.when).at_most(MOST_PARTS);
             }
-            return;
+        } else if self.aliases.len() >= MOST_ALIASES && matches!(alias.root, Root::State(_)) {
+            self.add_state_in_short(alias);
+        } else {
+            self.aliases.to_mut().insert(at, alias);
         }
-        if self.aliases.len() >= MOST_ALIASES && matches!(alias.root, Root::State(_)) {
-            return self.add_state_in_short(alias);
-        }
-        self.aliases.insert(at, alias);
     }
 
     /// Beyond a bound all that is reached through one object is one piece of memory.
@@ -140,27 +205,33 @@ impl Abs {
                 when: Condition::True,
                 ..alias
             };
-            self.aliases.push(short);
+            self.aliases.to_mut().push(short);
             self.sort();
         }
     }
 
     fn sort(&mut self) {
-        self.aliases
-            .sort_by(|a, b| (&a.root, a.known, a.maybe.is_some()).cmp(&(&b.root, b.known, b.maybe.is_some())));
+        self.aliases.to_mut().sort_by(Alias::order);
     }
 
     /// Adds all that another value may share.
     pub(crate) fn add_all(&mut self, other: &Abs) {
-        if self.aliases.is_empty() && !other.aliases.is_empty() {
-            self.none = false;
-            self.aliases.clone_from(&other.aliases);
-        } else {
-            for alias in &other.aliases {
-                self.add(alias.clone());
-            }
+        self.none &= other.aliases.is_empty();
+        if self.aliases.is_empty() {
+            self.aliases = other.aliases.clone();
+        } else if !self.has_all(&other.aliases) {
+            other.aliases.iter().for_each(|alias| self.add(alias.clone()));
         }
         self.add_pointees(other);
+    }
+
+    /// Whether these aliases are there already: both stand in one order, so one walk tells.
+    fn has_all(&self, others: &Aliases) -> bool {
+        let mut own = self.aliases.iter();
+        match (&self.aliases.0, &others.0) {
+            (Some(a), Some(b)) if Arc::ptr_eq(a, b) => true,
+            _ => others.iter().all(|other| own.any(|a| a.order(other) == Ordering::Equal && a.when == other.when)),
+        }
     }
 
     /// Adds the memory whose addresses another value holds.
@@ -203,50 +274,59 @@ impl Abs {
         if *condition == Condition::True {
             return self;
         }
-        self.aliases.retain_mut(|alias| {
-            if !alias.root.is_argument() {
-                return true;
-            }
-            let before = std::mem::replace(&mut alias.when, Condition::True);
-            let narrowed = before != Condition::True;
-            alias.when = before.and(condition.clone()).at_most(MOST_PARTS);
-            // Terms of this body are lost in its callers: what they exclude is excluded here.
-            !(narrowed && contradicts(&[&alias.when]))
-        });
-        self.parts = self
-            .parts
-            .map(|parts| Arc::new(parts.iter().map(|p| p.clone().when(condition)).collect()));
-        self
+        if self.aliases.iter().any(|a| a.root.is_argument()) {
+            self.aliases.to_mut().retain_mut(|alias| {
+                if !alias.root.is_argument() {
+                    return true;
+                }
+                let before = std::mem::replace(&mut alias.when, Condition::True);
+                let narrowed = before != Condition::True;
+                alias.when = before.and(condition.clone()).at_most(MOST_PARTS);
+                // Terms of this body are lost in its callers: what they exclude is excluded here.
+                !(narrowed && contradicts(&[&alias.when]))
+            });
+        }
+        self.map_parts(|part| part.when(condition))
     }
 
     /// The value without its conditions: what holds after loops and joins.
     pub(crate) fn anywhere(mut self) -> Self {
-        for alias in &mut self.aliases {
-            alias.when = Condition::True;
+        if self.aliases.iter().any(|a| a.when != Condition::True) {
+            self.aliases.to_mut().iter_mut().for_each(|alias| alias.when = Condition::True);
         }
-        self.parts = self
-            .parts
-            .map(|parts| Arc::new(parts.iter().map(|p| p.clone().anywhere()).collect()));
+        self.map_parts(Self::anywhere)
+    }
+
+    /// The value with other parts; the same ones where nothing changes.
+    fn map_parts(mut self, change: impl Fn(Self) -> Self) -> Self {
+        if let Some(parts) = &self.parts {
+            let changed: Vec<Self> = parts.iter().map(|p| change(p.clone())).collect();
+            if changed != **parts {
+                self.parts = Some(Arc::new(changed));
+            }
+        }
         self
     }
 
     /// A value that may be this one or a copy made at `place`.
     pub(crate) fn maybe(mut self, place: Place) -> Self {
-        for alias in &mut self.aliases {
-            alias.maybe.get_or_insert(place);
+        if self.aliases.iter().any(|a| a.maybe.is_none()) {
+            for alias in self.aliases.to_mut() {
+                alias.maybe.get_or_insert(place);
+            }
+            self.sort();
         }
         self.parts = None;
-        self.sort();
         self
     }
 
     /// A value that something out of view may have derived from this one.
     pub(crate) fn unknown(mut self) -> Self {
-        for alias in &mut self.aliases {
-            alias.known = false;
+        if self.aliases.iter().any(|a| a.known) {
+            self.aliases.to_mut().iter_mut().for_each(|alias| alias.known = false);
+            self.sort();
         }
         self.parts = None;
-        self.sort();
         self
     }
 }

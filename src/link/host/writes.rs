@@ -3,34 +3,25 @@
 use super::super::conditions::{Condition, contradicts};
 use super::super::types::Kind;
 use super::body::Run;
+use super::arguments::Passed;
 use super::kept::Touched;
-use super::{Abs, Effect, Key, Root};
+use super::{Abs, Alias, Effect, Key, Root};
 use crate::facts::{Const, Name, Op, ValueId};
 use crate::program::Step;
-use crate::source::Span;
+use crate::source::{Place, Span};
 use std::sync::Arc;
 
 impl Run<'_, '_> {
     pub(super) fn set_attribute(&mut self, v: ValueId, object: ValueId, name: Name, value: ValueId) -> Abs {
         let name: Arc<str> = self.text(name).into();
         let assigned = self.abs(value).clone();
-        for alias in self.abs(object).aliases.clone() {
+        for alias in &self.abs(object).aliases.clone() {
             let tensor = matches!(alias.root, Root::Param(i) if self.kinds[i as usize] == Kind::Tensor);
             if &*name == "data" && (tensor || !matches!(alias.root, Root::Param(_))) {
-                let target = Abs {
-                    aliases: vec![alias],
-                    ..Abs::default()
-                };
-                self.write(
-                    &target,
-                    v,
-                    &Condition::True,
-                    vec![self.step(v, "its `data` is replaced here".into())],
-                    None,
-                );
+                self.write_here(alias, v, "its `data` is replaced here");
                 continue;
             }
-            self.store(alias.root, Key::Name(name.clone()), assigned.clone());
+            self.store(alias.root.clone(), Key::Name(name.clone()), assigned.clone());
         }
         Abs::default()
     }
@@ -43,24 +34,20 @@ impl Run<'_, '_> {
             _ => Key::Any,
         };
         let tensor_like = self.is_tensor_index(index);
-        for alias in self.abs(object).aliases.clone() {
+        for alias in &self.abs(object).aliases.clone() {
             let of_dict = matches!(key, Key::Name(_))
                 || matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensors | Kind::Object(_) | Kind::Foreign));
             // `_CACHE[key] = value`: a dict or list as often as a tensor.
             let uncertain_state = matches!(alias.root, Root::State(_) | Root::Capture(_)) && !self.has_slice(index);
             if self.is_container(&alias.root) || uncertain_state || of_dict && !tensor_like {
-                self.store(alias.root, key.clone(), assigned.clone());
+                self.store(alias.root.clone(), key.clone(), assigned.clone());
                 continue;
             }
             // A table of addresses.
             if !assigned.pointees.is_empty() {
                 self.store(alias.root.clone(), Key::Any, Abs::addresses([&assigned]));
             }
-            let target = Abs {
-                aliases: vec![alias],
-                ..Abs::default()
-            };
-            self.write(&target, v, &Condition::True, vec![self.step(v, "assigned into here".into())], None);
+            self.write_here(alias, v, "assigned into here");
         }
         Abs::default()
     }
@@ -116,41 +103,38 @@ impl Run<'_, '_> {
             if unsure || is_sequence {
                 continue;
             }
-            let target = Abs {
-                aliases: vec![alias.clone()],
-                ..Abs::default()
-            };
-            self.write(
-                &target,
-                v,
-                &Condition::True,
-                vec![self.step(v, "changed in place here".into())],
-                None,
-            );
+            self.write_here(alias, v, "changed in place here");
         }
         result.add_pointees(&assigned);
         result
     }
 
-    pub(super) fn step(&self, v: ValueId, what: String) -> Step {
-        Step {
-            place: self.place(v),
-            what,
+    fn write_here(&mut self, alias: &Alias, v: ValueId, what: &str) {
+        let target = Abs {
+            aliases: vec![alias.clone()].into(),
+            ..Abs::default()
+        };
+        let place = self.place(v);
+        self.write(&target, v, &Condition::True, &Trail::at(place, &|| what.to_owned()), None);
+    }
+
+    /// Where an argument stands.
+    pub(super) fn passed_at(&self, passed: &Passed) -> Place {
+        Place {
+            file: self.f.file,
+            span: passed.span,
         }
     }
 
     /// Records that all that a value may share is (or may be) written at `v`.
-    pub(super) fn write(&mut self, target: &Abs, v: ValueId, when: &Condition, chain: Vec<Step>, unknown: Option<Arc<str>>) {
+    pub(super) fn write(&mut self, target: &Abs, v: ValueId, when: &Condition, trail: &Trail, unknown: Option<&Arc<str>>) {
         if target.aliases.is_empty() {
             return;
         }
         let all = self.reach(target);
-        let through = chain
-            .last()
-            .filter(|step| step.place.file == self.f.file)
-            .map(|step| step.place.span);
+        let through = trail.end().filter(|place| place.file == self.f.file).map(|place| place.span);
         for alias in all.aliases.iter().filter(|a| matches!(a.root, Root::Fresh(..))) {
-            self.touch(v, &alias.root, through, unknown.clone());
+            self.touch(v, &alias.root, through, unknown.cloned());
         }
         let outside = all.aliases.iter().any(|a| !matches!(a.root, Root::Fresh(..)));
         if !outside {
@@ -168,20 +152,14 @@ impl Run<'_, '_> {
                 continue;
             }
             let why = unknown
-                .clone()
+                .cloned()
                 .or_else(|| (!alias.known).then(|| "a callee that is not in view may have handed it on".into()));
             self.touch(v, &alias.root, through, why.clone());
             let when = match alias.root.is_argument() {
                 true => Condition::all([guard.clone(), alias.when.clone(), when.clone()]).at_most(super::values::MOST_PARTS),
                 false => Condition::Unknown,
             };
-            self.effect(Effect {
-                root: alias.root.clone(),
-                when,
-                maybe: alias.maybe,
-                unknown: why,
-                chain: chain.clone(),
-            });
+            self.effect(&alias.root, when, alias.maybe, why, trail);
         }
     }
 
@@ -195,16 +173,56 @@ impl Run<'_, '_> {
         });
     }
 
-    pub(super) fn effect(&mut self, effect: Effect) {
-        let same = |e: &Effect| {
-            e.root == effect.root && e.unknown.is_some() == effect.unknown.is_some() && e.maybe.is_some() == effect.maybe.is_some()
-        };
+    pub(super) fn effect(&mut self, root: &Root, when: Condition, maybe: Option<Place>, unknown: Option<Arc<str>>, trail: &Trail) {
+        let same = |e: &Effect| e.unknown.is_some() == unknown.is_some() && e.maybe.is_some() == maybe.is_some() && e.root == *root;
         if let Some(old) = self.effects.iter_mut().find(|e| same(e)) {
-            if old.when != effect.when {
-                old.when = old.when.clone().or(effect.when).at_most(super::values::MOST_PARTS);
+            if old.when != when {
+                old.when = old.when.clone().or(when).at_most(super::values::MOST_PARTS);
             }
             return;
         }
-        self.effects.push(effect);
+        self.effects.push(Effect {
+            root: root.clone(),
+            when,
+            maybe,
+            unknown,
+            chain: trail.steps(),
+        });
+    }
+}
+
+/// How a write is told, from the store outward. Most writes are known already: the words are made for those that are not.
+pub(super) struct Trail<'t> {
+    before: &'t [Step],
+    last: Option<(Place, &'t dyn Fn() -> String)>,
+}
+
+impl<'t> Trail<'t> {
+    /// A step in this body.
+    pub(super) fn at(place: Place, what: &'t dyn Fn() -> String) -> Self {
+        Self::after(&[]).then(place, what)
+    }
+
+    /// Steps in a callee.
+    pub(super) fn after(before: &'t [Step]) -> Self {
+        Self { before, last: None }
+    }
+
+    /// A further step in this body.
+    pub(super) fn then(self, place: Place, what: &'t dyn Fn() -> String) -> Self {
+        Self {
+            last: Some((place, what)),
+            ..self
+        }
+    }
+
+    fn end(&self) -> Option<Place> {
+        let last = self.last.map(|(place, _)| place);
+        last.or_else(|| self.before.last().map(|step| step.place))
+    }
+
+    fn steps(&self) -> Vec<Step> {
+        let last = self.last.map(|(place, what)| Step { place, what: what() });
+        self.before.iter().cloned().chain(last).collect()
     }
 }
