@@ -39,7 +39,7 @@ impl Run<'_, '_> {
             let path = self.path_of(&alias.root);
             let object = matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Object(_) | Kind::Foreign));
             let tensor = matches!(alias.root, Root::Param(i) if matches!(self.kinds[i as usize], Kind::Tensor | Kind::Tensors));
-            let inside = held.contains(&alias.root) && (is_field || alias.root.is_argument());
+            let inside = held.has(&alias.root) && (is_field || alias.root.is_argument());
             if inside || of_tensor.is_none() && of_call && tensor {
                 // Not an attribute of what lies in the object: what the object's own attribute shares is not in view.
                 if !is_field && of_tensor != Some(Attribute::Scalar) {

@@ -176,7 +176,7 @@ impl<'a> Run<'_, 'a> {
         let held = self.held(&passed.abs);
         let is_field = !held.is_empty() && key.as_ref().is_some_and(|key| self.has_field(&passed.abs, key));
         for alias in &passed.abs.aliases {
-            if held.contains(&alias.root) && (is_field || alias.root.is_argument()) {
+            if held.has(&alias.root) && (is_field || alias.root.is_argument()) {
                 if !is_field {
                     all.add(Alias {
                         known: false,

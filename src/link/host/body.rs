@@ -45,7 +45,7 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
     let facts = host.resolver.facts(f.file);
     let function = facts.function(f.function);
     let body = &function.body;
-    let kinds = (0..function.params.len()).map(|i| refined_kind(host, f, i as u16)).collect();
+    let kinds = refined_kinds(host, f);
     let mut run = Run {
         host,
         f,
@@ -102,22 +102,29 @@ pub(super) fn run(host: &Host<'_>, f: FunctionRef, context: &Context) -> Summary
     }
 }
 
-/// The kind of a parameter; without an annotation, use as a tensor tells.
-fn refined_kind(host: &Host<'_>, f: FunctionRef, param: u16) -> Kind {
-    let kind = param_kind(host.resolver, f, param);
-    if kind != Kind::Unknown {
-        return kind;
+/// The kinds of the parameters; without an annotation, use as a tensor tells.
+fn refined_kinds(host: &Host<'_>, f: FunctionRef) -> Vec<Kind> {
+    let params = host.resolver.function(f).params.len();
+    let mut kinds: Vec<Kind> = (0..params).map(|i| param_kind(host.resolver, f, i as u16)).collect();
+    if !kinds.contains(&Kind::Unknown) {
+        return kinds;
     }
     let body = host.resolver.body(f);
-    let used_as_tensor = body.iter().any(|(_, v)| match v.op {
-        Op::Attr(object, name) if body.op(object) == Op::Param(param) => {
-            let name = host.resolver.text(f.file, name);
-            matches!(name, "shape" | "dtype" | "device" | "ndim" | "is_cuda" | "requires_grad")
-                || host.knowledge.torch.method(name).is_some() && !is_container_method(name)
+    let of_tensor = |name: Name| {
+        let name = host.resolver.text(f.file, name);
+        matches!(name, "shape" | "dtype" | "device" | "ndim" | "is_cuda" | "requires_grad")
+            || host.knowledge.torch.method(name).is_some() && !is_container_method(name)
+    };
+    for (_, value) in body.iter() {
+        if let Op::Attr(object, name) = value.op
+            && let Op::Param(i) = body.op(object)
+            && kinds[i as usize] == Kind::Unknown
+            && of_tensor(name)
+        {
+            kinds[i as usize] = Kind::Tensor;
         }
-        _ => false,
-    });
-    if used_as_tensor { Kind::Tensor } else { Kind::Unknown }
+    }
+    kinds
 }
 
 /// Methods that lists, dicts, sets and strings have too.

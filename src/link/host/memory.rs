@@ -1,10 +1,12 @@
 //! What was put where: the insides of containers and objects.
 
 use super::body::Run;
+use super::values::MOST_ALIASES;
 use super::{Abs, Alias, Handed, Key, Return, Root};
 use crate::facts::{Const, Op, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Beyond this many entries of what a function hands back, a caller does not know which part is which.
@@ -124,18 +126,16 @@ impl Run<'_, '_> {
             parts: None,
             ..abs.clone()
         };
-        let mut seen: Vec<Root> = Vec::new();
-        loop {
-            let open = |a: &&Alias| matches!(a.root, Root::Fresh(..)) && !seen.contains(&a.root) && self.heap.knows(&a.root);
-            let Some(root) = all.aliases.iter().find(open).map(|a| a.root.clone()) else {
-                return all;
-            };
+        let mut open: BTreeSet<&Root> = abs.objects().collect();
+        let mut seen: FxHashSet<&Root> = open.iter().copied().collect();
+        while let Some(root) = open.pop_first() {
             // What lies at each key matters, not as what: nothing is joined on the way.
-            for (_, inside) in self.heap.inside(&root).unwrap_or_default() {
+            for (_, inside) in self.heap.inside(root).unwrap_or_default() {
                 all.add_all(inside);
+                open.extend(inside.objects().filter(|root| seen.insert(root)));
             }
-            seen.push(root);
         }
+        all
     }
 
     pub(super) fn display(&mut self, v: ValueId, items: &[ValueId], list: bool) -> Abs {
@@ -268,25 +268,38 @@ impl Run<'_, '_> {
     }
 
     /// Memory that a value shares only because a container or object among what it may be holds it.
-    pub(super) fn held(&self, abs: &Abs) -> FxHashSet<&Root> {
-        let is_object = |root: &Root| matches!(root, Root::Fresh(..));
-        let mut held = FxHashSet::default();
-        let mut open: Vec<&[(Key, Abs)]> = Vec::new();
-        let objects = abs.aliases.iter().map(|a| &a.root).filter(|root| is_object(root));
-        open.extend(objects.filter_map(|root| self.heap.inside(root)));
+    pub(super) fn held<'x>(&'x self, abs: &'x Abs) -> Held<'x> {
+        let mut roots = FxHashSet::default();
+        let mut open: Vec<&[(Key, Abs)]> = abs.objects().filter_map(|root| self.heap.inside(root)).collect();
         while let Some(entries) = open.pop() {
             for alias in entries.iter().flat_map(|(_, inside)| &inside.aliases) {
-                if held.insert(&alias.root) && is_object(&alias.root) {
+                if roots.insert(&alias.root) && alias.root.is_object() {
                     open.extend(self.heap.inside(&alias.root));
                 }
             }
         }
-        held
+        Held { roots }
     }
 
     /// Whether an object that the body knows of was given this attribute.
     pub(super) fn has_field(&self, abs: &Abs, key: &Key) -> bool {
-        let has = |a: &Alias| matches!(a.root, Root::Fresh(..)) && self.load(&a.root, key).is_some();
-        abs.aliases.iter().any(has)
+        abs.objects().any(|root| self.load(root, key).is_some())
+    }
+}
+
+/// What the containers and objects among what a value may be hold.
+pub(super) struct Held<'x> {
+    roots: FxHashSet<&'x Root>,
+}
+
+impl Held<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// Whether it is held: itself, or much else that it stands for in short.
+    pub(super) fn has(&self, root: &Root) -> bool {
+        let stands_for = |held: &&Root| held.in_short().is_some_and(|short| short == *root);
+        self.roots.contains(root) || root.is_short() && self.roots.len() > MOST_ALIASES && self.roots.iter().any(stands_for)
     }
 }

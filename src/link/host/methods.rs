@@ -63,10 +63,9 @@ impl Run<'_, '_> {
     }
 
     fn may_be_container(&self, object: ValueId, abs: &Abs) -> bool {
-        let filled = |a: &Alias| matches!(a.root, Root::Fresh(..)) && self.heap.knows(&a.root);
         abs.parts.is_some()
             || matches!(self.body.op(object), Op::List(_) | Op::Dict(_) | Op::Set(_) | Op::Collect(..))
-            || abs.aliases.iter().any(filled)
+            || abs.objects().any(|root| self.heap.knows(root))
     }
 
     pub(super) fn is_text(&self, v: ValueId) -> bool {

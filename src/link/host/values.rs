@@ -43,7 +43,7 @@ impl Key {
 /// Conditions of aliases and effects with more parts than this are given up.
 pub(super) const MOST_PARTS: usize = 12;
 /// A value that may share more pieces of memory than this is described in short.
-const MOST_ALIASES: usize = 32;
+pub(super) const MOST_ALIASES: usize = 32;
 /// Paths through objects have at most this many parts; what lies deeper is the last part's.
 const MOST_PATH_PARTS: usize = 5;
 
@@ -51,6 +51,23 @@ impl Root {
     /// Whether it matters when memory is shared: it does for what a caller hands over, not for state and fresh memory.
     pub(super) fn is_argument(&self) -> bool {
         matches!(self, Self::Param(_) | Self::Part(..) | Self::Capture(_))
+    }
+
+    /// Whether the body made it: a tensor, a container or an object.
+    pub(super) fn is_object(&self) -> bool {
+        matches!(self, Self::Fresh(..))
+    }
+
+    /// All that is reached through the object at the head of a path, as one piece of memory.
+    pub(super) fn in_short(&self) -> Option<Self> {
+        let Self::State(path) = self else { return None };
+        let head = &path[..path.find(['.', '[']).unwrap_or(path.len())];
+        Some(Self::State(format!("{head}.*").into()))
+    }
+
+    /// Whether it stands for all that is reached through an object.
+    pub(super) fn is_short(&self) -> bool {
+        matches!(self, Self::State(path) if path.ends_with(".*"))
     }
 
     /// What is reached by one more step (`.name`, `[0]`) on a path.
@@ -196,9 +213,7 @@ impl Abs {
 
     /// Beyond a bound all that is reached through one object is one piece of memory.
     fn add_state_in_short(&mut self, alias: Alias) {
-        let Root::State(path) = &alias.root else { return };
-        let head = &path[..path.find(['.', '[']).unwrap_or(path.len())];
-        let root = Root::State(format!("{head}.*").into());
+        let Some(root) = alias.root.in_short() else { return };
         if !self.aliases.iter().any(|a| a.root == root) {
             let short = Alias {
                 root,
@@ -225,13 +240,24 @@ impl Abs {
         self.add_pointees(other);
     }
 
-    /// Whether these aliases are there already: both stand in one order, so one walk tells.
+    /// Whether these aliases are there already.
     fn has_all(&self, others: &Aliases) -> bool {
-        let mut own = self.aliases.iter();
-        match (&self.aliases.0, &others.0) {
-            (Some(a), Some(b)) if Arc::ptr_eq(a, b) => true,
-            _ => others.iter().all(|other| own.any(|a| a.order(other) == Ordering::Equal && a.when == other.when)),
+        if let (Some(a), Some(b)) = (&self.aliases.0, &others.0)
+            && Arc::ptr_eq(a, b)
+        {
+            return true;
         }
+        // Both stand in one order: the next one stands behind the last.
+        let mut rest = self.aliases.as_slice();
+        others.iter().all(|other| {
+            rest = &rest[rest.partition_point(|a| a.order(other) == Ordering::Less)..];
+            matches!(rest, [a, ..] if a.order(other) == Ordering::Equal && a.when == other.when)
+        })
+    }
+
+    /// The memory among what it may share that the body made.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Root> {
+        self.aliases.iter().map(|a| &a.root).filter(|root| root.is_object())
     }
 
     /// Adds the memory whose addresses another value holds.
