@@ -44,7 +44,13 @@ impl<'a> Run<'_, 'a> {
         for passed in bound.loose.iter().filter(|_| hit) {
             let what = || format!("passed to `{name}`");
             let reason = "it cannot be told which parameter a starred argument becomes".into();
-            self.write(&passed.abs, v, &Condition::True, &Trail::at(self.passed_at(passed), &what), Some(&reason));
+            self.write(
+                &passed.abs,
+                v,
+                &Condition::True,
+                &Trail::at(self.passed_at(passed), &what),
+                Some(&reason),
+            );
         }
         let mut result: Option<Abs> = None;
         for returned in &summary.returns {

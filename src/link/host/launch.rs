@@ -67,7 +67,13 @@ impl Run<'_, '_> {
         for passed in &bound.loose {
             let what = || format!("passed to `{name}`");
             let reason = "it cannot be told which kernel parameter a starred argument becomes".into();
-            self.write(&passed.abs, at, &Condition::True, &Trail::at(self.passed_at(passed), &what), Some(&reason));
+            self.write(
+                &passed.abs,
+                at,
+                &Condition::True,
+                &Trail::at(self.passed_at(passed), &what),
+                Some(&reason),
+            );
         }
     }
 

@@ -200,10 +200,7 @@ impl Run<'_, '_> {
         // `x.data_ptr()` names no parameter: its schema takes nothing from memory.
         let given = || bound.iter().flatten().chain(receiver).map(|p| &p.abs);
         let mut pointees = Abs::addresses(given()).pointees;
-        if matches!(
-            last,
-            "data_ptr" | "const_data_ptr" | "mutable_data_ptr" | "untyped_storage"
-        ) {
+        if matches!(last, "data_ptr" | "const_data_ptr" | "mutable_data_ptr" | "untyped_storage") {
             for alias in given().flat_map(|abs| &abs.aliases) {
                 if !pointees.iter().any(|p| p.root == alias.root) {
                     pointees.push(alias.clone());

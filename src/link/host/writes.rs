@@ -2,8 +2,8 @@
 
 use super::super::conditions::{Condition, contradicts};
 use super::super::types::Kind;
-use super::body::Run;
 use super::arguments::Passed;
+use super::body::Run;
 use super::kept::Touched;
 use super::{Abs, Alias, Effect, Key, Root};
 use crate::facts::{Const, Name, Op, ValueId};
