@@ -4,20 +4,22 @@ use super::scope::absolute_module;
 use crate::facts::{FunctionId, FunctionKind, MODULE};
 use crate::program::Program;
 use crate::source::FileId;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 /// Which modules load which when they are imported, looked up once.
 pub(super) struct Loading<'a> {
     program: &'a Program,
-    reached: RefCell<BTreeMap<FileId, Rc<BTreeSet<FileId>>>>,
+    direct: RefCell<FxHashMap<FileId, Rc<[FileId]>>>,
+    reached: RefCell<FxHashMap<FileId, Rc<FxHashSet<FileId>>>>,
 }
 
 impl<'a> Loading<'a> {
     pub(super) fn new(program: &'a Program) -> Self {
         Self {
             program,
+            direct: RefCell::default(),
             reached: RefCell::default(),
         }
     }
@@ -30,7 +32,7 @@ impl<'a> Loading<'a> {
         while let Some(module) = at {
             let parent_of_own = *own == module || own.starts_with(&format!("{module}."));
             let start = self.program.modules.get(module).filter(|_| !parent_of_own);
-            if module == own || start.is_some_and(|&start| self.reached(start).contains(&from)) {
+            if module == own || start.is_some_and(|&start| self.loads(start, from)) {
                 return true;
             }
             at = module.rsplit_once('.').map(|(parent, _)| parent);
@@ -38,39 +40,45 @@ impl<'a> Loading<'a> {
         false
     }
 
+    /// Importing `start` loads `file`. Every file loads itself.
+    pub(super) fn loads(&self, start: FileId, file: FileId) -> bool {
+        self.reached(start).contains(&file)
+    }
+
     /// All modules that importing `start` loads.
-    fn reached(&self, start: FileId) -> Rc<BTreeSet<FileId>> {
+    fn reached(&self, start: FileId) -> Rc<FxHashSet<FileId>> {
         if let Some(known) = self.reached.borrow().get(&start) {
             return Rc::clone(known);
         }
-        let mut seen = BTreeSet::from([start]);
+        let mut seen = FxHashSet::from_iter([start]);
         let mut todo = vec![start];
         while let Some(file) = todo.pop() {
-            todo.extend(loads(self.program, file).into_iter().filter(|&next| seen.insert(next)));
+            todo.extend(self.direct(file).iter().filter(|&&next| seen.insert(next)));
         }
         let seen = Rc::new(seen);
         self.reached.borrow_mut().insert(start, Rc::clone(&seen));
         seen
     }
-}
 
-/// Whether importing one file runs another, directly or not.
-pub fn runs_at_import(program: &Program, from: FileId, file: FileId) -> bool {
-    from != file && Loading::new(program).reached(from).contains(&file)
+    fn direct(&self, file: FileId) -> Rc<[FileId]> {
+        let mut known = self.direct.borrow_mut();
+        Rc::clone(known.entry(file).or_insert_with(|| direct(self.program, file).into()))
+    }
 }
 
 /// Modules that a module's own top-level statements load. Its parent packages are loaded before it runs, and do not count.
-fn loads(program: &Program, file: FileId) -> BTreeSet<FileId> {
+fn direct(program: &Program, file: FileId) -> Vec<FileId> {
     let own = program.file(file);
     let facts = &own.facts;
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     let mut add = |name: &str| {
         let mut at = name;
         loop {
             if let Some(&module) = program.modules.get(at) {
-                let parent = own.module == at || own.module.starts_with(&format!("{at}."));
-                if !parent {
-                    found.insert(module);
+                let below = own.module.strip_prefix(at);
+                let is_parent = below.is_some_and(|below| below.is_empty() || below.starts_with('.'));
+                if !is_parent {
+                    found.push(module);
                 }
             }
             match at.rsplit_once('.') {
@@ -90,5 +98,7 @@ fn loads(program: &Program, file: FileId) -> BTreeSet<FileId> {
     for star in &facts.star_imports {
         add(&absolute_module(program, file, star.level, facts.name(star.module)));
     }
+    found.sort_unstable();
+    found.dedup();
     found
 }

@@ -38,7 +38,6 @@ mod writer;
 
 pub use annotate::annotate;
 pub use declare::declare;
-pub use loading::runs_at_import;
 pub use runtime_import::{Imported, import_at_runtime};
 pub use unreturn::return_nothing;
 mod traced;
@@ -54,6 +53,7 @@ use crate::facts::{CallId, Op, ValueId};
 use crate::finding::{Fix, Safety};
 use crate::knowledge::Knowledge;
 use crate::program::{Func, FunctionRef, Program};
+use crate::source::FileId;
 use rustc_hash::FxHashMap;
 use safety::Reasons;
 use scope::Scope;
@@ -187,6 +187,11 @@ impl<'a> Rewrite<'a> {
             loading: loading::Loading::new(program),
             types: types::Types::new(program, knowledge, options.width),
         }
+    }
+
+    /// Whether importing one file runs another, directly or not.
+    pub fn runs_at_import(&self, from: FileId, file: FileId) -> bool {
+        from != file && self.loading.loads(from, file)
     }
 
     /// What a fix of a launcher would be: [`Program::functions`] by index.

@@ -25,9 +25,9 @@ fn check(cx: &mut Context) {
         let Some(func) = implementation(program, op).filter(|f| !f.launches.is_empty() || !f.mutates.is_empty()) else {
             continue;
         };
-        let bypasses = func.bypasses.iter();
-        for bypass in bypasses.filter(|b| !is_choice(program, op, b) && is_there(program, op, b)) {
-            if told.insert(bypass.caller.place) {
+        for bypass in &func.bypasses {
+            let goes_past = !is_choice(program, op, bypass) && is_there(cx, op, bypass);
+            if goes_past && told.insert(bypass.caller.place) {
                 cx.findings.push(finding(cx, op, bypass));
             }
         }
@@ -44,13 +44,13 @@ fn is_choice(program: &Program, op: &Op, bypass: &Bypass) -> bool {
 }
 
 /// The op is registered by the time of the call: with its implementation, or in a module that the caller's module imports.
-fn is_there(program: &Program, op: &Op, bypass: &Bypass) -> bool {
+fn is_there(cx: &Context, op: &Op, bypass: &Bypass) -> bool {
     let registered = op.call.0.file;
     if op.implementation.is_some_and(|f| f.file == registered) {
         return true;
     }
     let caller = bypass.caller.function.file;
-    caller == registered || rewrite::runs_at_import(program, caller, registered)
+    caller == registered || cx.fixer.runs_at_import(caller, registered)
 }
 
 fn finding(cx: &Context, op: &Op, bypass: &Bypass) -> Finding {

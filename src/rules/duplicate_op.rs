@@ -30,8 +30,8 @@ fn check(cx: &mut Context) {
         for (i, op) in ops.iter().enumerate() {
             let earlier = ops[..i].iter().find(|first| is_second(program, first, op));
             if let Some(first) = earlier {
-                let (first, second) = in_order(program, first, op);
-                cx.findings.push(finding(program, first, second));
+                let (first, second) = in_order(cx, first, op);
+                cx.findings.push(finding(cx, first, second));
             }
         }
     }
@@ -44,19 +44,20 @@ fn is_second(program: &Program, first: &Op, op: &Op) -> bool {
 }
 
 /// The module that is imported by the other runs first.
-fn in_order<'a>(program: &Program, a: &'a Op, b: &'a Op) -> (&'a Op, &'a Op) {
-    if imports(program, a, b.call.0.file) && !imports(program, b, a.call.0.file) {
+fn in_order<'a>(cx: &Context, a: &'a Op, b: &'a Op) -> (&'a Op, &'a Op) {
+    if imports(cx, a, b.call.0.file) && !imports(cx, b, a.call.0.file) {
         (b, a)
     } else {
         (a, b)
     }
 }
 
-fn imports(program: &Program, op: &Op, file: FileId) -> bool {
-    rewrite::runs_at_import(program, op.call.0.file, file)
+fn imports(cx: &Context, op: &Op, file: FileId) -> bool {
+    cx.fixer.runs_at_import(op.call.0.file, file)
 }
 
-fn finding(program: &Program, first: &Op, second: &Op) -> Finding {
+fn finding(cx: &Context, first: &Op, second: &Op) -> Finding {
+    let program = cx.program;
     let (a, b) = (text(program, first), text(program, second));
     let same_text = a.is_some() && a == b;
     let one_file = first.call.0.file == second.call.0.file;
@@ -72,7 +73,7 @@ fn finding(program: &Program, first: &Op, second: &Op) -> Finding {
     Finding {
         rule: RULE.name,
         level: level(program, second, milder),
-        certainty: if one_file || imports(program, second, first.call.0.file) {
+        certainty: if one_file || imports(cx, second, first.call.0.file) {
             Certainty::Certain
         } else {
             Certainty::Likely

@@ -4,8 +4,7 @@ use super::registrations::level;
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Label, Level};
 use crate::program::Fake;
-use crate::rewrite::{self, Rewrite};
-use std::cell::OnceCell;
+use crate::rewrite;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -19,13 +18,11 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context) {
     let program = cx.program;
-    let rewrite = OnceCell::new();
     for op in program.ops.iter().filter(|op| !op.disabled && !op.drops_params) {
         let (Some(own), Fake::Function(fake)) = (op.implementation, &op.fake) else {
             continue;
         };
         for found in rewrite::differences(program, cx.knowledge, own, *fake) {
-            let rewrite = rewrite.get_or_init(|| Rewrite::new(program, cx.knowledge, cx.rewrite));
             cx.findings.push(Finding {
                 rule: RULE.name,
                 level: level(program, op, if found.certain { RULE.level } else { Level::Warning }),
@@ -39,7 +36,7 @@ fn check(cx: &mut Context) {
                     message: "the implementation".to_string(),
                 }],
                 notes: vec!["eager code is right; compiled code has the wrong shape, dtype or number of results".to_string()],
-                fix: op.func.and_then(|func| rewrite.rewrite_fake(func, *fake)),
+                fix: op.func.and_then(|func| cx.fixer.rewrite_fake(func, *fake)),
                 heat: 0,
             });
         }

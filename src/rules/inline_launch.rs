@@ -4,7 +4,7 @@ use super::unregistered_launcher::{bypasses, covered, finding, launches};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Level};
 use crate::program::{Inline, Launch, Program};
-use crate::rewrite::Rewrite;
+use std::rc::Rc;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -17,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(cx: &mut Context) {
-    let rewrite = Rewrite::new(cx.program, cx.knowledge, cx.rewrite);
+    let rewrite = Rc::clone(&cx.fixer);
     for (i, func) in cx.program.functions.iter().enumerate() {
         let Some(inline) = func.inline.filter(|_| bypasses(func)) else {
             continue;

@@ -4,8 +4,7 @@ use super::registrations::{implementation, level, of_torch};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Label, Level};
 use crate::program::{Declared, Fake, Func, Op, Program, ReturnShape};
-use crate::rewrite::{self, Rewrite};
-use std::cell::OnceCell;
+use crate::rewrite;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -19,7 +18,6 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context) {
     let program = cx.program;
-    let rewrite = OnceCell::new();
     for op in program
         .ops
         .iter()
@@ -27,8 +25,7 @@ fn check(cx: &mut Context) {
     {
         let Some(func) = implementation(program, op) else { continue };
         let Some(why) = need(program, op, func) else { continue };
-        let rewrite = rewrite.get_or_init(|| Rewrite::new(program, cx.knowledge, cx.rewrite));
-        let fix = rewrite.add_fake(op);
+        let fix = cx.fixer.add_fake(op);
         cx.findings.push(Finding {
             rule: RULE.name,
             level: level(program, op, RULE.level),

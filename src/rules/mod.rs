@@ -34,7 +34,8 @@ mod write_to_maybe_copy;
 use crate::finding::{Finding, Level};
 use crate::knowledge::Knowledge;
 use crate::program::Program;
-use crate::rewrite;
+use crate::rewrite::{self, Rewrite};
+use std::rc::Rc;
 
 /// Identity and check of a rule.
 pub struct Rule {
@@ -60,6 +61,8 @@ pub struct Context<'a> {
     pub knowledge: &'a Knowledge,
     /// How fixes are made.
     pub rewrite: &'a rewrite::Options,
+    /// Makes fixes: what one of them finds out serves the others.
+    pub fixer: Rc<Rewrite<'a>>,
     /// Rules that were asked for by their own names.
     pub selected: Vec<&'static str>,
     /// What was found.
@@ -129,6 +132,7 @@ pub fn run(
         program,
         knowledge,
         rewrite,
+        fixer: Rc::new(Rewrite::new(program, knowledge, rewrite)),
         selected: ALL.iter().filter(|rule| selected(rule)).map(|rule| rule.name).collect(),
         findings: Vec::new(),
     };

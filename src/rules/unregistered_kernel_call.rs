@@ -5,7 +5,7 @@ use super::unregistered_launcher::{bypasses, fix_notes, heat, help};
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label, Level};
 use crate::program::{Func, KernelCall, Registration};
-use crate::rewrite::{Assessment, Rewrite};
+use crate::rewrite::Assessment;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -19,12 +19,11 @@ pub(super) static RULE: Rule = Rule {
 
 fn check(cx: &mut Context) {
     let program = cx.program;
-    let rewrite = Rewrite::new(program, cx.knowledge, cx.rewrite);
     for (i, func) in program.functions.iter().enumerate() {
         // A launcher that becomes an op takes its other calls with it.
         let goes_along = bypasses(func) && func.inline.is_none();
         if func.hot && !func.cold && is_outside(func) && !goes_along && !func.kernel_calls.is_empty() {
-            cx.findings.push(finding(cx, func, rewrite.register(i)));
+            cx.findings.push(finding(cx, func, cx.fixer.register(i)));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
 use crate::program::{Func, Launch, OpId, Program, Registration, Step, Write};
 use crate::rewrite::{Assessment, Rewrite};
+use std::rc::Rc;
 
 /// The rule.
 pub(super) static RULE: Rule = Rule {
@@ -16,7 +17,7 @@ pub(super) static RULE: Rule = Rule {
 };
 
 fn check(cx: &mut Context) {
-    let rewrite = Rewrite::new(cx.program, cx.knowledge, cx.rewrite);
+    let rewrite = Rc::clone(&cx.fixer);
     for (i, func) in cx.program.functions.iter().enumerate() {
         if func.inline.is_none() && bypasses(func) {
             let name = cx.program.qualname(func.function);

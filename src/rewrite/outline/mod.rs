@@ -19,6 +19,7 @@ use super::{Calls, Rewrite, safety};
 use crate::facts::{MODULE, Op, ValueId};
 use crate::finding::Edit;
 use crate::program::{Func, Program};
+use crate::source::Span;
 use evidence::Evidence;
 use live::Liveness;
 use region::{Outliner, Region};
@@ -146,6 +147,8 @@ fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> R
         func,
         types,
         liveness: Liveness::new(scope.source(), scope.function()),
+        bindings: values::Bindings::new(scope.function()),
+        nested: live::captured(scope.facts(), scope.at.function, Span::at(0)),
         locals: values::locals(scope.facts(), scope.function()),
         tuples: Cell::default(),
     };

@@ -3,7 +3,7 @@
 use super::super::fake::short;
 use super::live::Range;
 use super::region::{Outliner, Region};
-use super::values::{self, ids};
+use super::values::ids;
 use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
 use std::collections::BTreeSet;
 
@@ -15,9 +15,10 @@ impl Outliner<'_, '_> {
         if function.param(name).is_some() {
             return None;
         }
-        let own = values::of_name(function, name);
+        let named = self.bindings.named(name);
+        let own = &named.all;
         // Outermost statements that give the name a value, or put something into it.
-        let makes = |i: usize| body.statements[i].defines.contains(&name) || self.fills(StatementId(i as u32), &own);
+        let makes = |i: usize| body.statements[i].defines.contains(&name) || self.fills(StatementId(i as u32), own);
         let mut found: Vec<StatementId> = Vec::new();
         for i in (0..body.statements.len()).filter(|&i| makes(i)) {
             let mut id = StatementId(i as u32);
@@ -30,7 +31,7 @@ impl Outliner<'_, '_> {
         }
         let mut calls = Vec::new();
         let good = |&id: &StatementId, calls: &mut Vec<String>| {
-            body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, &own, calls, 8)
+            body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, own, calls, 8)
         };
         if found.is_empty() || !found.iter().all(|id| good(id, &mut calls)) {
             return None;
@@ -42,9 +43,9 @@ impl Outliner<'_, '_> {
         for &id in &found {
             let (uses, defines) = self.names_of(id);
             let same = |n: Name, at: ValueId| {
-                let all = values::of_name(function, n);
-                let here = values::reaching(function, n, &all, at);
-                here.is_some() && here == values::reaching(function, n, &all, start)
+                let named = self.bindings.named(n);
+                let here = named.reaching(at);
+                here.is_some() && here == named.reaching(start)
             };
             // A function reads names when it is called, which is at the launch.
             let late = self.is_function(id);
@@ -100,7 +101,9 @@ impl Outliner<'_, '_> {
         let body = self.scope.body();
         let statement = &body.statements[id.index()];
         statement.blocks.is_empty()
-            && ids(statement.values).any(|v| self.filled(v).is_some_and(|object| own.contains(&object)))
+            && own
+                .iter()
+                .any(|&object| self.bindings.users(object, statement.values).any(|v| self.filled(v) == Some(object)))
             && body.statement_of(statement.values.0) == Some(id)
     }
 
@@ -261,6 +264,7 @@ impl Outliner<'_, '_> {
 
     /// Something is put into the value after it is made.
     pub(super) fn is_filled(&self, value: ValueId) -> bool {
-        self.scope.body().iter().any(|(v, _)| self.filled(v) == Some(value))
+        let everywhere = (ValueId(0), ValueId(u32::MAX));
+        self.bindings.users(value, everywhere).any(|v| self.filled(v) == Some(value))
     }
 }

@@ -7,7 +7,7 @@ use super::super::signature::{Base, Type};
 use super::super::slice::{Refused, Slicer};
 use super::live::{Liveness, Names, Range, captured};
 use super::types::{Typed, Types, is_schema_type};
-use super::values::{self, ids};
+use super::values::{self, Bindings, ids};
 use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
 use crate::program::{Func, Piece, WriteAt};
 use crate::source::Span;
@@ -21,7 +21,10 @@ pub(super) struct Outliner<'s, 'a> {
     pub(super) func: &'s Func,
     pub(super) types: Types<'s, 'a>,
     pub(super) liveness: Liveness<'s>,
+    pub(super) bindings: Bindings<'s>,
     pub(super) locals: Names,
+    /// Names that functions inside it read.
+    pub(super) nested: Names,
     /// Tuples may be made again of the lists that arrive: where nothing else helps.
     pub(super) tuples: Cell<bool>,
 }
@@ -90,9 +93,11 @@ impl Outliner<'_, '_> {
     fn cheapest(&self, ranges: &[Range], launches: &[ValueId], first_refusal: &mut Option<Refused>) -> Option<Region> {
         let mut best: Option<Region> = None;
         for core in ranges {
+            let mut needed = self.liveness.before(&core.statements()[1..], &Names::new());
             for first in (0..=core.first).rev() {
                 let range = Range { first, ..core.clone() };
-                match self.evaluate(range, launches) {
+                needed = self.liveness.before(&core.block[first..=first], &needed);
+                match self.evaluate(range, launches, &needed) {
                     Ok(region) if best.as_ref().is_none_or(|b| region.cost < b.cost) => best = Some(region),
                     Ok(_) => {}
                     Err(why) => {
@@ -176,8 +181,8 @@ impl Outliner<'_, '_> {
         })
     }
 
-    /// Judges one range.
-    fn evaluate(&self, range: Range, launches: &[ValueId]) -> Result<Region, Refused> {
+    /// Judges one range. `needed`: names that it reads.
+    fn evaluate(&self, range: Range, launches: &[ValueId], needed: &Names) -> Result<Region, Refused> {
         let values = self.values(range.statements());
         let inside = |v: ValueId| values.0 <= v && v < values.1 && !launches.contains(&v);
         let own = self.func.launches.iter().filter_map(|l| l.value);
@@ -190,7 +195,7 @@ impl Outliner<'_, '_> {
         self.stays(values)?;
         let span = self.span(&range);
         let mut doubts = Vec::new();
-        let (mut inputs, prelude) = self.inputs(&range, values, span, &mut doubts)?;
+        let (mut inputs, prelude) = self.inputs(&range, needed, (values, span), &mut doubts)?;
         let outputs = self.outputs(&range, values, span)?;
         self.writes_by_address(span)?;
         let local = self.writes(values, &mut inputs, &mut doubts)?;
@@ -288,22 +293,19 @@ impl Outliner<'_, '_> {
     fn inputs(
         &self,
         range: &Range,
-        values: (ValueId, ValueId),
-        span: Span,
+        needed: &Names,
+        own: ((ValueId, ValueId), Span),
         doubts: &mut Vec<String>,
     ) -> Result<(Vec<Found>, Vec<StatementId>), Refused> {
-        let needed = self.liveness.before(range.statements(), &Names::new());
-        let own = (values, span);
         let mut found = Vec::new();
         let mut prelude: Vec<StatementId> = Vec::new();
         let mut seen = needed.clone();
-        let mut todo: Vec<(Name, (ValueId, ValueId), Span)> = needed.into_iter().map(|n| (n, values, span)).collect();
+        let mut todo: Vec<(Name, (ValueId, ValueId), Span)> = needed.iter().map(|&n| (n, own.0, own.1)).collect();
         while let Some((name, values, span)) = todo.pop() {
             if !self.locals.contains(&name) {
                 continue;
             }
-            let taken = values::taken(self.scope.body(), values);
-            let Err(why) = self.input(name, range, &taken, (values, span), &mut found, doubts) else {
+            let Err(why) = self.input(name, range, (values, span), &mut found, doubts) else {
                 continue;
             };
             let recomputed = self
@@ -328,7 +330,7 @@ impl Outliner<'_, '_> {
             }
         }
         prelude.sort_unstable();
-        let at = |f: &Found| self.first_mention(span, &f.input.text);
+        let at = |f: &Found| self.first_mention(own.1, &f.input.text);
         found.sort_by_cached_key(|f| (at(f), f.input.text.clone()));
         Ok((found, prelude))
     }
@@ -352,25 +354,15 @@ impl Outliner<'_, '_> {
         &self,
         name: Name,
         range: &Range,
-        taken: &BTreeSet<ValueId>,
         (values, span): ((ValueId, ValueId), Span),
         found: &mut Vec<Found>,
         doubts: &mut Vec<String>,
     ) -> Result<(), Refused> {
         let text = self.scope.name(name);
-        let mut own = values::of_name(self.scope.function(), name);
-        let reaching = values::reaching(self.scope.function(), name, &own, values.0);
-        own.extend(self.free(name, values));
-        let used: Vec<ValueId> = own.iter().copied().filter(|v| taken.contains(v)).collect();
-        let used = match (reaching, used.is_empty()) {
-            (Some(reaching), _) => vec![reaching],
-            (None, false) => used,
-            // Only functions in the range read it, when they are called.
-            (None, true) => own
-                .iter()
-                .copied()
-                .filter(|&v| v < values.0 || self.scope.body().op(v) == Op::Free(name))
-                .collect(),
+        let named = self.bindings.named(name);
+        let used = match named.reaching(values.0) {
+            Some(reaching) => vec![reaching],
+            None => self.used(name, &named.all, values),
         };
         if used.is_empty() {
             return Err(format!("where `{text}` comes from cannot be told"));
@@ -415,10 +407,19 @@ impl Outliner<'_, '_> {
         None
     }
 
-    /// A name of an enclosing function.
-    fn free(&self, name: Name, values: (ValueId, ValueId)) -> Vec<ValueId> {
-        let body = self.scope.body();
-        ids(values).filter(|&v| body.op(v) == Op::Free(name)).collect()
+    /// Of the values that a name stands for those that the range takes.
+    fn used(&self, name: Name, all: &BTreeSet<ValueId>, values: (ValueId, ValueId)) -> Vec<ValueId> {
+        let taken: Vec<ValueId> = all.iter().copied().filter(|&v| self.bindings.is_taken(v, values)).collect();
+        if !taken.is_empty() {
+            return taken;
+        }
+        // Only functions in the range read it, when they are called; or it is a name of an enclosing function.
+        let before = |v: &ValueId| *v < values.0 || self.scope.body().op(*v) == Op::Free(name);
+        let mut used: Vec<ValueId> = all.iter().copied().filter(before).collect();
+        used.extend(self.bindings.free(name, values));
+        used.sort_unstable();
+        used.dedup();
+        used
     }
 
     /// Whether it must be made a tuple again. A list can only be read.
@@ -440,7 +441,7 @@ impl Outliner<'_, '_> {
     fn list_is_only_read(&self, text: &str, used: &[ValueId], values: (ValueId, ValueId)) -> Result<(), Refused> {
         let body = self.scope.body();
         let own = |v: ValueId| used.contains(&v);
-        for v in ids(values) {
+        for v in used.iter().flat_map(|&v| self.bindings.users(v, values)) {
             let bad = match body.op(v) {
                 Op::Binary(_, a, b) | Op::Augment(_, a, b) | Op::Compare(_, a, b) => own(a) || own(b),
                 Op::SetIndex(object, ..) | Op::Delete(object) => own(object),
@@ -469,16 +470,17 @@ impl Outliner<'_, '_> {
         let text = self.scope.name(name);
         let untyped = || format!("it cannot be told what `{text}` is");
         let body = self.scope.body();
-        let nested = captured(self.scope.facts(), self.scope.at.function, Span::at(0));
-        if nested.contains(&name) && self.nested_in(span, name) {
+        if self.nested.contains(&name) && self.nested_in(span, name) {
             return Err(format!("a function next to the launch uses `{text}`"));
         }
         let mut todo: Vec<(String, Vec<ValueId>)> = vec![(text.to_string(), used.to_vec())];
         while let Some((prefix, objects)) = todo.pop() {
             let mut parts: BTreeMap<(String, Option<Name>), Vec<ValueId>> = BTreeMap::new();
-            for v in ids(values) {
-                let op = body.op(v);
-                match op {
+            let mut users: Vec<ValueId> = objects.iter().flat_map(|&v| self.bindings.users(v, values)).collect();
+            users.sort_unstable();
+            users.dedup();
+            for v in users {
+                match body.op(v) {
                     Op::Attr(object, attribute) if objects.contains(&object) => {
                         let path = format!("{prefix}.{}", self.scope.name(attribute));
                         parts.entry((path, Some(attribute))).or_default().push(v);
@@ -487,14 +489,7 @@ impl Outliner<'_, '_> {
                         let path = self.scope.text(body.value(v).span).to_string();
                         parts.entry((path, None)).or_default().push(v);
                     }
-                    _ if values::operands(body, op).iter().any(|o| objects.contains(o)) => {
-                        return Err(if prefix == text {
-                            untyped()
-                        } else {
-                            format!("it cannot be told what `{prefix}` is")
-                        });
-                    }
-                    _ => {}
+                    _ => return Err(format!("it cannot be told what `{prefix}` is")),
                 }
             }
             if parts.is_empty() {
@@ -588,8 +583,8 @@ impl Outliner<'_, '_> {
         let mut pieces = BTreeSet::new();
         for &name in &defined {
             let text = self.scope.name(name);
-            let own = values::of_name(self.scope.function(), name);
-            let last = own.iter().copied().rfind(|v| values.0 <= *v && *v < values.1);
+            let named = self.bindings.named(name);
+            let last = named.all.iter().copied().rfind(|v| values.0 <= *v && *v < values.1);
             let last = last.ok_or_else(|| format!("`{text}` cannot be followed"))?;
             let typed = self.types.join(&[last]);
             if !typed.is_some_and(|t| t.ty.base == Base::Tensor && !t.ty.list && !t.ty.optional) {

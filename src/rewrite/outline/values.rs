@@ -1,8 +1,117 @@
 //! Which values stand for a name, and what is done with them.
 
 use super::live::Names;
-use crate::facts::{Body, Const, Function, Name, Op, ValueId};
+use crate::facts::{Body, Const, Function, Name, Op, Statement, ValueId};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// What the names of a body stand for, and what takes each value: many regions ask the same.
+pub(super) struct Bindings<'a> {
+    function: &'a Function,
+    names: RefCell<FxHashMap<Name, Rc<Named<'a>>>>,
+    /// Values, each with the values that are made of it. Sorted.
+    uses: Vec<(ValueId, ValueId)>,
+    /// Names that the body does not bind, each with the values that read it. Sorted.
+    free: Vec<(Name, ValueId)>,
+}
+
+/// What a name stands for.
+pub(super) struct Named<'a> {
+    /// Every value, joins included.
+    pub(super) all: BTreeSet<ValueId>,
+    /// The statements that bind it, each with the value; `None`: they cannot be told apart.
+    bound: Option<Vec<(&'a Statement, ValueId)>>,
+    /// Joins that no statement assigns.
+    joins: Vec<ValueId>,
+    param: Option<ValueId>,
+}
+
+impl<'a> Bindings<'a> {
+    pub(super) fn new(function: &'a Function) -> Self {
+        let body = &function.body;
+        let taken = body.iter().flat_map(|(id, v)| operands(body, v.op).into_iter().map(move |o| (o, id)));
+        let mut uses: Vec<(ValueId, ValueId)> = taken.collect();
+        uses.sort_unstable();
+        uses.dedup();
+        let read = body.iter().filter_map(|(id, v)| match v.op {
+            Op::Free(name) => Some((name, id)),
+            _ => None,
+        });
+        let mut free: Vec<(Name, ValueId)> = read.collect();
+        free.sort_unstable();
+        Self {
+            function,
+            names: RefCell::default(),
+            uses,
+            free,
+        }
+    }
+
+    /// What a name stands for.
+    pub(super) fn named(&self, name: Name) -> Rc<Named<'a>> {
+        if let Some(known) = self.names.borrow().get(&name) {
+            return Rc::clone(known);
+        }
+        let named = Rc::new(Named::new(self.function, name));
+        self.names.borrow_mut().insert(name, Rc::clone(&named));
+        named
+    }
+
+    /// The values of a range that are made of a value, in order.
+    pub(super) fn users(&self, value: ValueId, range: (ValueId, ValueId)) -> impl Iterator<Item = ValueId> {
+        between(&self.uses, value, range)
+    }
+
+    /// The values of a range that read a name which the body does not bind, in order.
+    pub(super) fn free(&self, name: Name, range: (ValueId, ValueId)) -> impl Iterator<Item = ValueId> {
+        between(&self.free, name, range)
+    }
+
+    /// The value comes from outside of a range, and an operation of the range takes it.
+    pub(super) fn is_taken(&self, value: ValueId, range: (ValueId, ValueId)) -> bool {
+        value < range.0 && self.users(value, range).next().is_some()
+    }
+}
+
+/// Of sorted pairs the seconds within a range that stand with a first.
+fn between<K: Copy + Ord>(pairs: &[(K, ValueId)], first: K, range: (ValueId, ValueId)) -> impl Iterator<Item = ValueId> {
+    let start = pairs.partition_point(|pair| *pair < (first, range.0));
+    let own = pairs[start..].iter().take_while(move |pair| **pair < (first, range.1));
+    own.map(|pair| pair.1)
+}
+
+impl<'a> Named<'a> {
+    fn new(function: &'a Function, name: Name) -> Self {
+        let body = &function.body;
+        let assigned = match function.assigned.binary_search_by_key(&name, |a| a.0) {
+            Ok(at) => function.assigned[at].1.as_slice(),
+            Err(_) => &[],
+        };
+        let all = of_name(function, name);
+        let join = |v: &ValueId| matches!(body.op(*v), Op::Select(..) | Op::Phi(_)) && !assigned.contains(v);
+        // Two names may share a value: the statements tell which of them comes last, not the values.
+        let statements: Vec<&Statement> = body.statements.iter().filter(|s| s.defines.contains(&name)).collect();
+        let apart = statements.len() == assigned.len();
+        let param = function.param(name);
+        Self {
+            joins: all.iter().copied().filter(join).collect(),
+            all,
+            bound: apart.then(|| statements.into_iter().zip(assigned.iter().copied()).collect()),
+            param: param.and_then(|param| body.iter().find(|(_, v)| v.op == Op::Param(param)).map(|(id, _)| id)),
+        }
+    }
+
+    /// The value that it has right before a place of the body.
+    pub(super) fn reaching(&self, start: ValueId) -> Option<ValueId> {
+        let before = self.bound.as_ref()?.iter().filter(|(s, _)| s.values.0 < start);
+        let last = before.max_by_key(|(s, _)| s.values.0);
+        let from = last.map_or(ValueId(0), |(s, _)| s.header_values.1);
+        let joined = self.joins.iter().copied().rfind(|v| from <= *v && *v < start);
+        joined.or(last.map(|(_, v)| *v)).or(self.param)
+    }
+}
 
 /// The operands of an operation.
 pub(super) fn operands(body: &Body, op: Op) -> Vec<ValueId> {
@@ -60,50 +169,25 @@ pub(super) fn of_name(function: &Function, name: Name) -> BTreeSet<ValueId> {
     if let Ok(at) = function.assigned.binary_search_by_key(&name, |a| a.0) {
         found.extend(&function.assigned[at].1);
     }
+    if found.is_empty() {
+        return found;
+    }
     let unbound = |v: ValueId| body.op(v) == Op::Undefined;
     // Twice, for what is carried around a loop.
     for (id, value) in body.iter().chain(body.iter()) {
+        let two;
         let joins = match value.op {
-            Op::Select(_, yes, no) => vec![yes, no],
-            Op::Phi(items) => body.items(items).to_vec(),
+            Op::Select(_, yes, no) => {
+                two = [yes, no];
+                &two
+            }
+            Op::Phi(items) => body.items(items),
             _ => continue,
         };
         let own = |v: &ValueId| found.contains(v);
         if joins.iter().any(own) && joins.iter().all(|v| own(v) || unbound(*v)) {
             found.insert(id);
         }
-    }
-    found
-}
-
-/// The value that a name has right before a place of the body, given all that it may stand for.
-pub(super) fn reaching(function: &Function, name: Name, all: &BTreeSet<ValueId>, start: ValueId) -> Option<ValueId> {
-    let body = &function.body;
-    let assigned = match function.assigned.binary_search_by_key(&name, |a| a.0) {
-        Ok(at) => function.assigned[at].1.as_slice(),
-        Err(_) => &[],
-    };
-    // Two names may share a value: the statements tell which of them comes last, not the values.
-    let statements: Vec<_> = body.statements.iter().filter(|s| s.defines.contains(&name)).collect();
-    if statements.len() != assigned.len() {
-        return None;
-    }
-    let before = statements.iter().zip(assigned).filter(|(s, _)| s.values.0 < start);
-    let last = before.max_by_key(|(s, _)| s.values.0);
-    let from = last.map_or(ValueId(0), |(s, _)| s.header_values.1);
-    let join = |v: &ValueId| matches!(body.op(*v), Op::Select(..) | Op::Phi(_)) && !assigned.contains(v);
-    let joined = all.iter().copied().rfind(|v| from <= *v && *v < start && join(v));
-    joined.or(last.map(|(_, v)| *v)).or_else(|| {
-        let param = function.param(name)?;
-        body.iter().find(|(_, v)| v.op == Op::Param(param)).map(|(id, _)| id)
-    })
-}
-
-/// The values from outside that operations of a range take.
-pub(super) fn taken(body: &Body, range: (ValueId, ValueId)) -> BTreeSet<ValueId> {
-    let mut found = BTreeSet::new();
-    for v in ids(range) {
-        found.extend(operands(body, body.op(v)).into_iter().filter(|&o| o < range.0));
     }
     found
 }
