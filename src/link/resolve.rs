@@ -17,7 +17,8 @@ use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, ProgramFile};
 use crate::source::FileId;
 use crate::words::Word;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::hash::Hash;
 use std::sync::{Arc, OnceLock, RwLock};
 
 /// A value of a body of a file.
@@ -73,6 +74,19 @@ type Attributes = FxHashMap<Box<str>, Vec<ValueRef>>;
 /// Results looked up once, shared between threads.
 type Memo<K, V> = RwLock<FxHashMap<K, Arc<V>>>;
 
+/// A result that is known already, or is found now.
+fn remembered<K: Copy + Eq + Hash, V>(memo: &Memo<K, V>, key: K, find: impl FnOnce() -> V) -> Arc<V> {
+    if let Some(known) = memo.read().expect("no panic while locked").get(&key) {
+        return known.clone();
+    }
+    let found = Arc::new(find());
+    memo.write().expect("no panic while locked").insert(key, found.clone());
+    found
+}
+
+/// What is asked of a class: on an instance or not, and how deep names may be followed.
+type Asked = (ClassRef, bool, u32);
+
 /// Looks names up over all files.
 #[derive(Debug)]
 pub(crate) struct Resolver<'a> {
@@ -87,8 +101,16 @@ pub(crate) struct Resolver<'a> {
     names: Vec<OnceLock<FxHashMap<&'a str, Name>>>,
     /// What functions assign to globals, by file.
     filled_in: Vec<OnceLock<FxHashMap<Name, Vec<ValueRef>>>>,
-    exports: Memo<(FileId, Arc<str>), Entities>,
+    /// Plain names of functions that frameworks know to import, or to build, what they hand back.
+    importers: FxHashSet<&'a str>,
+    exports: Memo<(FileId, Name), Entities>,
+    /// Exports by names that do not stand in the file.
+    unnamed: Memo<(FileId, Arc<str>), Entities>,
     attributes: Memo<ClassRef, Attributes>,
+    /// Members by name.
+    members: RwLock<FxHashMap<Asked, FxHashMap<Box<str>, Arc<Entities>>>>,
+    bases: Memo<ClassRef, Entities>,
+    lineages: Memo<ClassRef, Vec<ClassRef>>,
     /// By the name of a class.
     pub(super) speakers: Memo<Box<str>, Speakers>,
 }
@@ -96,6 +118,9 @@ pub(crate) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     /// A resolver over linked modules.
     pub(crate) fn new(files: &'a [ProgramFile], modules: &'a Modules, knowledge: &'a Knowledge) -> Self {
+        let lazy = knowledge.frameworks.iter().flat_map(|k| k.lazy.iter().map(|row| &row.call));
+        let builders = knowledge.frameworks.iter().flat_map(|k| &k.builders);
+        let importers = lazy.chain(builders).filter_map(|call| call.rsplit('.').next());
         let names = files.iter().map(|_| OnceLock::new()).collect();
         Self {
             files,
@@ -105,8 +130,13 @@ impl<'a> Resolver<'a> {
             renamed: OnceLock::new(),
             names,
             filled_in: files.iter().map(|_| OnceLock::new()).collect(),
+            importers: importers.collect(),
             exports: RwLock::default(),
+            unnamed: RwLock::default(),
             attributes: RwLock::default(),
+            members: RwLock::default(),
+            bases: RwLock::default(),
+            lineages: RwLock::default(),
             speakers: RwLock::default(),
         }
     }
@@ -258,7 +288,7 @@ impl<'a> Resolver<'a> {
             }
         };
         match value.op {
-            Op::Free(name) => self.collect_free(v.at, self.text(v.at.file, name), depth, out),
+            Op::Free(name) => self.collect_free(v.at, Some(name), self.text(v.at.file, name), depth, out),
             Op::Import(id) => self.collect_import(v.at.file, id.index(), depth, out),
             Op::Attr(object, name) => self.collect_attribute(v, object, self.text(v.at.file, name), depth, out),
             Op::Call(call) => self.collect_call(v, body.call(call), depth, out),

@@ -308,5 +308,5 @@ impl Finder<'_, '_> {
 }
 
 fn names_jit(name: &str) -> bool {
-    ["jit", "JIT", "Jit"].iter().any(|j| name.contains(j))
+    name.as_bytes().windows(3).any(|part| matches!(part, b"jit" | b"JIT" | b"Jit"))
 }

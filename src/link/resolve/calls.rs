@@ -164,7 +164,7 @@ impl Resolver<'_> {
                 let text = self.text(v.at.file, name);
                 if text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !text.is_empty() {
                     let mut found = Vec::new();
-                    self.collect_free(v.at, text, depth, &mut found);
+                    self.collect_free(v.at, self.find_name(v.at.file, text), text, depth, &mut found);
                     out.extend(found.into_iter().filter_map(|e| {
                         if let Entity::Class(c) = e {
                             Some(Entity::Instance(c))

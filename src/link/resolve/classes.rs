@@ -1,9 +1,8 @@
 //! Classes: members, bases, what methods assign to `self`.
 
-use super::{ClassRef, Entities, Entity, MAX_DEPTH, Resolver, ValueRef};
+use super::{Attributes, ClassRef, Entities, Entity, MAX_DEPTH, Resolver, ValueRef, remembered};
 use crate::facts::{Op, ParamKind, ValueId};
 use crate::program::FunctionRef;
-use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -12,6 +11,9 @@ fn is_class_name(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     last.trim_start_matches('_').starts_with(char::is_uppercase)
 }
+
+/// Members are kept for questions that are this near to the first.
+const MEMBERS_KEPT: u32 = 5;
 
 thread_local! {
     /// Attributes whose values are being collected on this thread: `self.x = self.x.next` adds nothing.
@@ -51,14 +53,14 @@ impl Resolver<'_> {
         let before = out.len();
         for entity in objects {
             match entity {
-                Entity::External(path) => out.push(Entity::External(format!("{path}.{name}").into())),
+                Entity::External(path) => out.push(Entity::External([&*path, ".", name].concat().into())),
                 // Members of what a class makes are the class's; what a function hands back has members of its own.
                 Entity::Made(path, _) if is_class_name(&path) => out.push(Entity::External(format!("{path}.{name}").into())),
                 Entity::Made(..) => {}
                 Entity::Module(file) => out.extend(self.export_at(file, name, depth).iter().cloned()),
                 Entity::Namespace(package) => self.collect_module(&format!("{package}.{name}"), false, out),
-                Entity::Class(class) => self.collect_member(class, name, false, depth, out),
-                Entity::Instance(class) => self.collect_member(class, name, true, depth, out),
+                Entity::Class(class) => self.collect_known_member(class, name, false, depth, out),
+                Entity::Instance(class) => self.collect_known_member(class, name, true, depth, out),
                 // `kernel.fn` of an autotuner, `f.__wrapped__`: the function itself.
                 Entity::Function(f) | Entity::Bound(f) if matches!(name, "fn" | "__wrapped__" | "_init_fn") => {
                     out.push(Entity::Function(f))
@@ -78,6 +80,23 @@ impl Resolver<'_> {
         out.sort_unstable();
         out.dedup();
         out
+    }
+
+    /// The same as [`Self::collect_member`]: what is asked from near by is asked again and again, and is kept.
+    fn collect_known_member(&self, class: ClassRef, name: &str, instance: bool, depth: u32, out: &mut Entities) {
+        if depth + MEMBERS_KEPT < MAX_DEPTH || !out.is_empty() || is_inside_attribute() {
+            return self.collect_member(class, name, instance, depth, out);
+        }
+        let asked = (class, instance, depth);
+        let known = self.members.read().expect("no panic while locked");
+        if let Some(found) = known.get(&asked).and_then(|members| members.get(name)) {
+            out.extend(found.iter().cloned());
+            return;
+        }
+        drop(known);
+        self.collect_member(class, name, instance, depth, out);
+        let mut known = self.members.write().expect("no panic while locked");
+        known.entry(asked).or_default().insert(name.into(), Arc::new(out.clone()));
     }
 
     pub(super) fn collect_member(&self, class: ClassRef, name: &str, instance: bool, depth: u32, out: &mut Entities) {
@@ -124,7 +143,7 @@ impl Resolver<'_> {
             self.collect(ValueRef { at: parent, value }, depth, &mut bases);
             for entity in bases {
                 match entity {
-                    Entity::Class(base) if base != class => self.collect_member(base, name, instance, depth, out),
+                    Entity::Class(base) if base != class => self.collect_known_member(base, name, instance, depth, out),
                     Entity::External(path) => out.push(Entity::External(format!("{path}.{name}").into())),
                     _ => {}
                 }
@@ -160,13 +179,14 @@ impl Resolver<'_> {
     }
 
     /// What the methods of a class assign to attributes of `self`.
-    pub(super) fn instance_values(&self, class: ClassRef) -> Arc<FxHashMap<Box<str>, Vec<ValueRef>>> {
-        if let Some(known) = self.attributes.read().expect("no panic while locked").get(&class) {
-            return known.clone();
-        }
+    pub(super) fn instance_values(&self, class: ClassRef) -> Arc<Attributes> {
+        remembered(&self.attributes, class, || self.assigned_to_self(class))
+    }
+
+    fn assigned_to_self(&self, class: ClassRef) -> Attributes {
         let facts = self.facts(class.file);
         let body = facts.classes[class.class.index()].body;
-        let mut map: FxHashMap<Box<str>, Vec<ValueRef>> = FxHashMap::default();
+        let mut map = Attributes::default();
         for (id, method) in facts.functions().filter(|(_, f)| f.parent == body && f.class.is_some()) {
             let at = FunctionRef {
                 file: class.file,
@@ -182,8 +202,6 @@ impl Resolver<'_> {
                 }
             }
         }
-        let map = Arc::new(map);
-        self.attributes.write().expect("no panic while locked").insert(class, map.clone());
         map
     }
 
@@ -194,11 +212,22 @@ impl Resolver<'_> {
 
     /// The classes that a class derives from, itself first, in order of lookup, without those outside the project.
     pub(crate) fn lineage(&self, class: ClassRef) -> Vec<ClassRef> {
+        (*self.known_lineage(class)).clone()
+    }
+
+    fn known_lineage(&self, class: ClassRef) -> Arc<Vec<ClassRef>> {
+        if is_inside_attribute() {
+            return Arc::new(self.find_lineage(class));
+        }
+        remembered(&self.lineages, class, || self.find_lineage(class))
+    }
+
+    fn find_lineage(&self, class: ClassRef) -> Vec<ClassRef> {
         let mut line = vec![class];
         let mut next = 0;
         while next < line.len() && line.len() < 64 {
-            for base in self.bases(line[next]) {
-                if let Entity::Class(base) = base
+            for base in self.known_bases(line[next]).iter() {
+                if let &Entity::Class(base) = base
                     && !line.contains(&base)
                 {
                     line.push(base);
@@ -211,6 +240,17 @@ impl Resolver<'_> {
 
     /// What the bases of a class refer to.
     pub(crate) fn bases(&self, class: ClassRef) -> Entities {
+        (*self.known_bases(class)).clone()
+    }
+
+    fn known_bases(&self, class: ClassRef) -> Arc<Entities> {
+        if is_inside_attribute() {
+            return Arc::new(self.find_bases(class));
+        }
+        remembered(&self.bases, class, || self.find_bases(class))
+    }
+
+    fn find_bases(&self, class: ClassRef) -> Entities {
         let info = &self.facts(class.file).classes[class.class.index()];
         let at = FunctionRef {
             file: class.file,
@@ -230,9 +270,11 @@ impl Resolver<'_> {
 
     /// Whether a class derives, at any depth, from something outside with this dotted name.
     pub(crate) fn derives_from(&self, class: ClassRef, accept: impl Fn(&str) -> bool) -> bool {
-        self.lineage(class)
-            .into_iter()
-            .any(|c| self.bases(c).iter().any(|b| matches!(b, Entity::External(name) if accept(name))))
+        self.known_lineage(class).iter().any(|&c| {
+            self.known_bases(c)
+                .iter()
+                .any(|b| matches!(b, Entity::External(name) if accept(name)))
+        })
     }
 }
 

@@ -30,6 +30,9 @@ impl Resolver<'_> {
 
     /// The same for a function of the project that a framework file knows as a lazy import.
     pub(super) fn collect_lazy(&self, v: ValueRef, call: &Call, callee: FunctionRef, out: &mut Entities) -> bool {
+        if !self.importers.contains(self.text(callee.file, self.function(callee).name)) {
+            return false;
+        }
         if let Some(builder) = self.builder(callee) {
             out.push(Entity::Made(builder.into(), v));
             return true;

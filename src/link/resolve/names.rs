@@ -9,35 +9,59 @@ use crate::source::FileId;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// What was found from this deep is right for all who ask.
+fn is_kept(depth: u32) -> bool {
+    depth + 8 > MAX_DEPTH && !is_inside_attribute()
+}
+
 impl Resolver<'_> {
     pub(super) fn export_at(&self, file: FileId, name: &str, depth: u32) -> Arc<Entities> {
+        if let Some(id) = self.find_name(file, name) {
+            return self.export_named(file, id, depth);
+        }
         let key = (file, Arc::<str>::from(name));
-        if let Some(known) = self.exports.read().expect("no panic while locked").get(&key) {
+        if let Some(known) = self.unnamed.read().expect("no panic while locked").get(&key) {
             return known.clone();
         }
-        let mut found = Vec::new();
-        let mut complete = true;
-        if depth > 0 {
-            self.collect_export(file, name, depth - 1, &mut found);
-        } else {
-            complete = false;
-        }
-        found.sort_unstable();
-        found.dedup();
-        let found = Arc::new(found);
-        if complete && depth + 8 > MAX_DEPTH && !is_inside_attribute() {
-            self.exports.write().expect("no panic while locked").insert(key, found.clone());
+        let found = self.find_export(file, None, name, depth);
+        if is_kept(depth) {
+            self.unnamed.write().expect("no panic while locked").insert(key, found.clone());
         }
         found
     }
 
-    pub(super) fn collect_export(&self, file: FileId, name: &str, depth: u32, out: &mut Entities) {
+    /// What a module exports under a name that stands in it.
+    fn export_named(&self, file: FileId, id: Name, depth: u32) -> Arc<Entities> {
+        if let Some(known) = self.exports.read().expect("no panic while locked").get(&(file, id)) {
+            return known.clone();
+        }
+        let found = self.find_export(file, Some(id), self.text(file, id), depth);
+        if is_kept(depth) {
+            self.exports
+                .write()
+                .expect("no panic while locked")
+                .insert((file, id), found.clone());
+        }
+        found
+    }
+
+    fn find_export(&self, file: FileId, id: Option<Name>, name: &str, depth: u32) -> Arc<Entities> {
+        let mut found = Vec::new();
+        if let Some(depth) = depth.checked_sub(1) {
+            self.collect_export(file, id, name, depth, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        Arc::new(found)
+    }
+
+    fn collect_export(&self, file: FileId, id: Option<Name>, name: &str, depth: u32, out: &mut Entities) {
         let facts = self.facts(file);
         let at = FunctionRef { file, function: MODULE };
         if facts.functions.is_empty() {
             return;
         }
-        if let Some(id) = self.find_name(file, name) {
+        if let Some(id) = id {
             let bound = facts.module().binding(id);
             let body = &facts.module().body;
             let is_none = |v| match body.op(v) {
@@ -157,10 +181,11 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn collect_free(&self, at: FunctionRef, name: &str, depth: u32, out: &mut Entities) {
+    /// A name of an enclosing function, of the module, or of Python itself. `id`: what the file calls it, if it stands there.
+    pub(super) fn collect_free(&self, at: FunctionRef, id: Option<Name>, name: &str, depth: u32, out: &mut Entities) {
         let facts = self.facts(at.file);
         let mut scope = at.function;
-        if let Some(id) = self.find_name(at.file, name) {
+        if let Some(id) = id {
             while scope != MODULE {
                 scope = facts.function(scope).parent;
                 let f = facts.function(scope);
@@ -203,7 +228,10 @@ impl Resolver<'_> {
             }
             return;
         }
-        let found = self.export_at(at.file, name, depth);
+        let found = match id {
+            Some(id) => self.export_named(at.file, id, depth),
+            None => self.export_at(at.file, name, depth),
+        };
         if found.is_empty() {
             out.push(Entity::External(format!("builtins.{name}").into()));
         } else {
@@ -227,10 +255,12 @@ impl Resolver<'_> {
             return;
         };
         let member = facts.name(member);
-        let whole = if base.is_empty() {
-            member.to_owned()
-        } else {
-            format!("{base}.{member}")
+        let whole = || {
+            if base.is_empty() {
+                member.to_owned()
+            } else {
+                [&base, ".", member].concat()
+            }
         };
         match self.modules.find(&base) {
             Found::File(other) => {
@@ -239,11 +269,11 @@ impl Resolver<'_> {
                     out.extend(self.export_at(other, member, depth).iter().cloned());
                 }
                 if out.len() == before {
-                    self.collect_module(&whole, false, out);
+                    self.collect_module(&whole(), false, out);
                 }
             }
-            Found::Namespace => self.collect_module(&whole, true, out),
-            Found::Outside => self.collect_module(&whole, true, out),
+            Found::Namespace => self.collect_module(&whole(), true, out),
+            Found::Outside => self.collect_module(&whole(), true, out),
         }
     }
 }

@@ -31,7 +31,9 @@ pub(super) struct Named<'a> {
 impl<'a> Bindings<'a> {
     pub(super) fn new(function: &'a Function) -> Self {
         let body = &function.body;
-        let taken = body.iter().flat_map(|(id, v)| operands(body, v.op).into_iter().map(move |o| (o, id)));
+        let taken = body
+            .iter()
+            .flat_map(|(id, v)| operands(body, v.op).into_iter().map(move |o| (o, id)));
         let mut uses: Vec<(ValueId, ValueId)> = taken.collect();
         uses.sort_unstable();
         uses.dedup();
