@@ -17,8 +17,9 @@ impl Outliner<'_, '_> {
         }
         let named = self.bindings.named(name);
         let own = &named.all;
+        let fillings = self.fillings(own);
         // Outermost statements that give the name a value, or put something into it.
-        let makes = |i: usize| body.statements[i].defines.contains(&name) || self.fills(StatementId(i as u32), own);
+        let makes = |i: usize| body.statements[i].defines.contains(&name) || self.fills(StatementId(i as u32), &fillings);
         let mut found: Vec<StatementId> = Vec::new();
         for i in (0..body.statements.len()).filter(|&i| makes(i)) {
             let mut id = StatementId(i as u32);
@@ -96,14 +97,24 @@ impl Outliner<'_, '_> {
         }
     }
 
-    /// The statement itself puts something into one of these values.
-    fn fills(&self, id: StatementId, own: &BTreeSet<ValueId>) -> bool {
+    /// Operations that put something into one of these values, in order.
+    fn fillings(&self, own: &BTreeSet<ValueId>) -> Vec<ValueId> {
+        let everywhere = (ValueId(0), ValueId(u32::MAX));
+        let users = |&object: &ValueId| {
+            let users = self.bindings.users(object, everywhere);
+            users.filter(move |&v| self.filled(v) == Some(object))
+        };
+        let mut found: Vec<ValueId> = own.iter().flat_map(users).collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// The statement itself holds one of these values.
+    fn fills(&self, id: StatementId, fillings: &[ValueId]) -> bool {
         let body = self.scope.body();
         let statement = &body.statements[id.index()];
         statement.blocks.is_empty()
-            && own
-                .iter()
-                .any(|&object| self.bindings.users(object, statement.values).any(|v| self.filled(v) == Some(object)))
+            && fillings.iter().any(|&v| statement.values.0 <= v && v < statement.values.1)
             && body.statement_of(statement.values.0) == Some(id)
     }
 
