@@ -109,6 +109,14 @@ pub struct Program {
     pub read: Vec<FileId>,
 }
 
+/// A path of [`Func::mutates_state`] in words: `` `self.buffer` ``, or the memory whose addresses something holds.
+pub fn spoken_state(path: &str) -> String {
+    match path.strip_prefix('*') {
+        Some(holder) => format!("the memory that `{holder}` points to"),
+        None => format!("`{path}`"),
+    }
+}
+
 /// Index into [`Program::kernels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KernelId(pub u32);

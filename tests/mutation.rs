@@ -118,6 +118,9 @@ fn what_cannot_be_seen_is_unresolved_and_never_silent() {
     // `Tensor.softmax` takes no tensors: this is a function of something native that is called so.
     let native = "from elsewhere import load\n\n_MODULE = load()\n\n\ndef f(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor):\n    _MODULE.softmax(x, y, z)\n    _copy[(1,)](x, torch.empty_like(x), None, 4, HAS=False, B=4)\n";
     assert_eq!(answer(native), " |  | x,y,z | ");
+    // What `elsewhere` hands back may be what it was given in a dict: that is no known write of `y`.
+    let handed = "import elsewhere\n\n\ndef f(x: torch.Tensor, y: torch.Tensor = None):\n    more = {} if y is None else {\"y\": y}\n    z = elsewhere.run(x, **more)\n    _copy[(1,)](x, z, None, 4, HAS=False, B=4)\n";
+    assert_eq!(answer(handed), " |  | x,y | ");
 }
 
 #[test]

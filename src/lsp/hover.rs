@@ -5,7 +5,7 @@ use super::convert::{self, range};
 use super::engine::Snapshot;
 use crate::facts::CallId;
 use crate::finding::Finding;
-use crate::program::{Func, FunctionRef, Kernel, Program, Registration, Write};
+use crate::program::{Func, FunctionRef, Kernel, Program, Registration, Write, spoken_state};
 use crate::rules;
 use crate::source::{FileId, Span};
 use lsp_types::{Hover, HoverContents, MarkupContent, MarkupKind, Position};
@@ -109,7 +109,7 @@ fn func_text(program: &Program, func: &Func) -> String {
     let what = if func.launches.is_empty() { "function" } else { "launcher" };
     let mut lines = vec![format!("**{what}** `{}`", program.qualname(f))];
     lines.extend(func.mutates.iter().map(|write| written(program, f, write, "writes")));
-    lines.extend(names("writes", func.mutates_state.iter().map(String::as_str)));
+    lines.extend(func.mutates_state.iter().map(|path| format!("- writes {}", spoken_state(path))));
     if func.mutates.is_empty() && func.mutates_state.is_empty() && func.unresolved.is_empty() {
         lines.push("- writes none of its arguments".to_string());
     }

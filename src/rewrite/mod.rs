@@ -212,7 +212,8 @@ impl<'a> Rewrite<'a> {
             Ok(outlined) => Ok(outline::Outlined { part: reasons, ..outlined }),
             Err(why) if func.inline.is_some() => Err(why),
             Err(why) => {
-                reasons.extend(why.into_iter().map(|why| format!("nor can a part of it be an op: {why}")));
+                let new: Vec<String> = why.into_iter().filter(|why| !reasons.contains(why)).collect();
+                reasons.extend(new.into_iter().map(|why| format!("nor can a part of it be an op: {why}")));
                 Err(reasons)
             }
         }

@@ -5,7 +5,7 @@ use super::scope::{Kind, Scope, module_function};
 use super::signature::{Base, Type};
 use super::styles::Route;
 use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, Op, ParamKind, StatementKind, ValueId};
-use crate::program::{Func, Inline, RefusalKind};
+use crate::program::{Func, Inline, RefusalKind, spoken_state};
 use std::collections::BTreeSet;
 
 /// Reasons, in two grades.
@@ -55,7 +55,7 @@ pub(super) fn of_function(scope: &Scope, func: &Func) -> Reasons {
 
 /// The reason that a path of state is written.
 pub(super) fn writes_state(path: &str) -> String {
-    format!("it writes `{path}`, which is no argument")
+    format!("it writes {}, which is no argument", spoken_state(path))
 }
 
 /// What keeps parts of a function from being ops, whatever they are.

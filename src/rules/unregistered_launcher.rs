@@ -2,7 +2,7 @@
 
 use super::{Context, Rule};
 use crate::finding::{Certainty, Finding, Fix, Label, Level, Safety};
-use crate::program::{Func, Launch, OpId, Program, Registration, Step, Write};
+use crate::program::{Func, Launch, OpId, Program, Registration, Step, Write, spoken_state};
 use crate::rewrite::{Assessment, Rewrite};
 use std::rc::Rc;
 
@@ -133,7 +133,7 @@ fn writes(program: &Program, func: &Func) -> String {
         .mutates
         .iter()
         .map(|w| name(w.param))
-        .chain(func.mutates_state.iter().map(|s| format!("`{s}`")))
+        .chain(func.mutates_state.iter().map(|path| spoken_state(path)))
         .collect();
     let unknown: Vec<String> = func.unresolved.iter().map(|u| name(u.0)).collect();
     match (written.is_empty(), unknown.is_empty()) {

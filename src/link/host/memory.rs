@@ -120,19 +120,31 @@ impl Run<'_, '_> {
         matches!(root, Root::Fresh(v, n) if self.containers.contains(&(*v, *n)))
     }
 
-    /// A value with all that is in it, at any depth.
+    /// A value with all that is in it, at any depth. What only something out of view may have taken from there is as unknown as that.
     pub(super) fn reach(&self, abs: &Abs) -> Abs {
         let mut all = Abs {
             parts: None,
             ..abs.clone()
         };
-        let mut open: BTreeSet<&Root> = abs.objects().collect();
-        let mut seen: FxHashSet<&Root> = open.iter().copied().collect();
-        while let Some(root) = open.pop_first() {
-            // What lies at each key matters, not as what: nothing is joined on the way.
-            for (_, inside) in self.heap.inside(root).unwrap_or_default() {
-                all.add_all(inside);
-                open.extend(inside.objects().filter(|root| seen.insert(root)));
+        // First what is known to be there.
+        let mut next: [BTreeSet<&Root>; 2] = [abs.objects_if(true).collect(), abs.objects_if(false).collect()];
+        let mut seen: FxHashSet<&Root> = FxHashSet::default();
+        for known in [true, false] {
+            while let Some(root) = next[usize::from(!known)].pop_first() {
+                if !seen.insert(root) {
+                    continue;
+                }
+                // What lies at each key matters, not as what: nothing is joined on the way.
+                for (_, inside) in self.heap.inside(root).unwrap_or_default() {
+                    if known {
+                        all.add_all(inside);
+                        next[0].extend(inside.objects_if(true));
+                    } else {
+                        all.add_all(&inside.clone().unknown());
+                        next[1].extend(inside.objects_if(true));
+                    }
+                    next[1].extend(inside.objects_if(false));
+                }
             }
         }
         all

@@ -260,6 +260,12 @@ impl Abs {
         self.aliases.iter().map(|a| &a.root).filter(|root| root.is_object())
     }
 
+    /// The same, of what it is known to share, or of what only something out of view may have made it share.
+    pub(super) fn objects_if(&self, known: bool) -> impl Iterator<Item = &Root> {
+        let aliases = self.aliases.iter().filter(move |a| a.known == known);
+        aliases.map(|a| &a.root).filter(|root| root.is_object())
+    }
+
     /// Adds the memory whose addresses another value holds.
     pub(crate) fn add_pointees(&mut self, other: &Abs) {
         for alias in &other.pointees {
