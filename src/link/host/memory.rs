@@ -311,7 +311,6 @@ impl Held<'_> {
 
     /// Whether it is held: itself, or much else that it stands for in short.
     pub(super) fn has(&self, root: &Root) -> bool {
-        let stands_for = |held: &&Root| held.in_short().is_some_and(|short| short == *root);
-        self.roots.contains(root) || root.is_short() && self.roots.len() > MOST_ALIASES && self.roots.iter().any(stands_for)
+        self.roots.contains(root) || self.roots.len() > MOST_ALIASES && self.roots.iter().any(|held| root.stands_for(held))
     }
 }

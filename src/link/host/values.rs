@@ -59,15 +59,19 @@ impl Root {
     }
 
     /// All that is reached through the object at the head of a path, as one piece of memory.
-    pub(super) fn in_short(&self) -> Option<Self> {
+    fn in_short(&self) -> Option<Self> {
         let Self::State(path) = self else { return None };
         let head = &path[..path.find(['.', '[']).unwrap_or(path.len())];
         Some(Self::State(format!("{head}.*").into()))
     }
 
-    /// Whether it stands for all that is reached through an object.
-    pub(super) fn is_short(&self) -> bool {
-        matches!(self, Self::State(path) if path.ends_with(".*"))
+    /// Whether it stands for another piece of memory: for all that is reached through one object.
+    pub(super) fn stands_for(&self, other: &Self) -> bool {
+        let (Self::State(short), Self::State(path)) = (self, other) else {
+            return false;
+        };
+        let rest = short.strip_suffix(".*").and_then(|head| path.strip_prefix(head));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 
     /// What is reached by one more step (`.name`, `[0]`) on a path.
