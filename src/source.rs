@@ -3,7 +3,7 @@
 //! A span is a half-open range of byte offsets until a printer turns it into lines and columns.
 
 use serde::{Deserialize, Serialize};
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// A file of the project: an index into the list of files, sorted by path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -78,7 +78,7 @@ pub struct Source {
     /// Path relative to the project's root, `/` separated, without a leading `./`.
     pub path: String,
     /// The decoded text. A byte order mark, if any, is part of it.
-    pub text: Arc<str>,
+    pub text: Box<str>,
     /// Made when a position is first asked for.
     lines: OnceLock<LineIndex>,
 }
@@ -93,7 +93,7 @@ impl Eq for Source {}
 
 impl Source {
     /// A source with its line index.
-    pub fn new(path: impl Into<String>, text: impl Into<Arc<str>>) -> Self {
+    pub fn new(path: impl Into<String>, text: impl Into<Box<str>>) -> Self {
         Self {
             path: path.into(),
             text: text.into(),

@@ -6,6 +6,7 @@
 
 use memchr::memmem;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 
 /// The words of a text, by hash. Two words may share a hash: `has` may say yes too often, never no wrongly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -97,6 +98,10 @@ impl Word {
     }
 }
 
+thread_local! {
+    static TABLE: RefCell<Table> = RefCell::default();
+}
+
 fn pair(owner: u32, word: u32) -> u32 {
     ((owner ^ 0x5bd1_e995).rotate_left(16).wrapping_mul(0x85eb_ca6b) ^ word).max(1)
 }
@@ -108,8 +113,12 @@ fn attribute(hash: u32) -> u32 {
 impl Words {
     /// Reads a text once.
     pub fn of(text: &str) -> Self {
-        let bytes = text.as_bytes();
-        let mut reader = Reader::new(bytes.len());
+        TABLE.with_borrow_mut(|table| Self::gathered(text.as_bytes(), table))
+    }
+
+    fn gathered(bytes: &[u8], table: &mut Table) -> Self {
+        table.start(bytes.len());
+        let mut reader = Reader::new(table);
         let (mut at, mut kernel_indexed) = (0, false);
         while at < bytes.len() {
             let byte = bytes[at];
@@ -129,10 +138,10 @@ impl Words {
             kernel_indexed |= next == Some(b'[') && is_kernel_like(&bytes[start..at]);
             reader.word(hash(bytes, start, at), bytes[start].is_ascii_digit(), next);
         }
-        let Reader { table, renamed, .. } = reader;
+        let renamed = reader.renamed.into_boxed_slice();
         Self {
-            slots: table.slots.into_boxed_slice(),
-            renamed: renamed.into_boxed_slice(),
+            slots: table.packed(),
+            renamed,
             star_like: memmem::find(bytes, b"import *").is_some(),
             launch_like: has_launch(bytes),
             kernel_like: is_kernel_like(bytes),
@@ -196,9 +205,20 @@ impl<T> Sought<T> {
             self.bits[at / 64] >> (at % 64) & 1 == 1
         };
         let few = self.wanted.len() * 8 < words.slots.len();
-        let (by_word, by_slot) = if few { (Some(&self.wanted), None) } else { (None, Some(&words.slots)) };
-        let by_word = by_word.into_iter().flatten().filter(|(word, _)| words.has(**word)).map(|(_, found)| found);
-        let by_slot = by_slot.into_iter().flat_map(|slots| slots.iter()).filter(move |slot| **slot != 0 && may_be(slot));
+        let (by_word, by_slot) = if few {
+            (Some(&self.wanted), None)
+        } else {
+            (None, Some(&words.slots))
+        };
+        let by_word = by_word
+            .into_iter()
+            .flatten()
+            .filter(|(word, _)| words.has(**word))
+            .map(|(_, found)| found);
+        let by_slot = by_slot
+            .into_iter()
+            .flat_map(|slots| slots.iter())
+            .filter(move |slot| **slot != 0 && may_be(slot));
         by_word.chain(by_slot.filter_map(|slot| self.wanted.get(&Word(*slot))))
     }
 }
@@ -214,8 +234,8 @@ enum Import {
 }
 
 /// What is known while a text is read.
-struct Reader {
-    table: Table,
+struct Reader<'t> {
+    table: &'t mut Table,
     renamed: Vec<(Word, Word)>,
     /// What stands before a word since the last one, blanks aside; 0 for nothing.
     before: u8,
@@ -249,10 +269,10 @@ const fn constant(word: &[u8]) -> u32 {
     finish(hash)
 }
 
-impl Reader {
-    fn new(bytes: usize) -> Self {
+impl<'t> Reader<'t> {
+    fn new(table: &'t mut Table) -> Self {
         Self {
-            table: Table::new(bytes),
+            table,
             renamed: Vec::new(),
             before: 0,
             last: 0,
@@ -361,7 +381,11 @@ fn is_launch(bytes: &[u8], close: usize) -> bool {
     let inside = bytes[open + 1..close].trim_ascii();
     let is_item = !inside.is_empty() && inside.iter().all(u8::is_ascii_digit);
     let is_camel = first.is_ascii_uppercase() && word.iter().any(u8::is_ascii_lowercase);
-    let is_type = is_camel || matches!(word, b"dict" | b"list" | b"set" | b"tuple" | b"frozenset" | b"deque" | b"defaultdict");
+    let is_type = is_camel
+        || matches!(
+            word,
+            b"dict" | b"list" | b"set" | b"tuple" | b"frozenset" | b"deque" | b"defaultdict"
+        );
     !is_item && (!is_type || is_kernel_like(word))
 }
 
@@ -384,48 +408,58 @@ fn opening(bytes: &[u8], close: usize) -> Option<usize> {
 /// Bytes between two brackets that belong together, in all but the longest grids.
 const FAR: usize = 400;
 
+/// Where words are gathered; used again for text after text.
+#[derive(Default)]
 struct Table {
     slots: Vec<u32>,
     used: usize,
 }
 
 impl Table {
-    /// Room for the words of a text of so many bytes, as texts go.
-    fn new(bytes: usize) -> Self {
-        Self {
-            slots: vec![0; (bytes / 16).next_power_of_two().clamp(64, 4096)],
-            used: 0,
-        }
+    /// Makes room for the words of a text of so many bytes, as texts go.
+    fn start(&mut self, bytes: usize) {
+        self.slots.clear();
+        self.slots.resize((bytes / 16).next_power_of_two().clamp(64, 4096), 0);
+        self.used = 0;
     }
 
     fn insert(&mut self, hash: u32) {
-        let mask = self.slots.len() - 1;
-        let mut at = hash as usize & mask;
-        while self.slots[at] != 0 {
-            if self.slots[at] == hash {
-                return;
+        if place(&mut self.slots, hash) {
+            self.used += 1;
+            if self.used * 2 > self.slots.len() {
+                let mut larger = vec![0; self.slots.len() * 2];
+                self.move_to(&mut larger);
+                self.slots = larger;
             }
-            at = (at + 1) & mask;
-        }
-        self.slots[at] = hash;
-        self.used += 1;
-        if self.used * 2 > self.slots.len() {
-            self.grow();
         }
     }
 
-    fn grow(&mut self) {
-        let old = std::mem::take(&mut self.slots);
-        self.slots = vec![0; old.len() * 2];
-        let mask = self.slots.len() - 1;
-        for hash in old.into_iter().filter(|hash| *hash != 0) {
-            let mut at = hash as usize & mask;
-            while self.slots[at] != 0 {
-                at = (at + 1) & mask;
-            }
-            self.slots[at] = hash;
+    fn move_to(&self, other: &mut [u32]) {
+        for hash in self.slots.iter().filter(|hash| **hash != 0) {
+            place(other, *hash);
         }
     }
+
+    /// What was gathered, in as little room as finds it quickly.
+    fn packed(&self) -> Box<[u32]> {
+        let mut packed = vec![0; (self.used * 4 / 3 + 1).next_power_of_two()].into_boxed_slice();
+        self.move_to(&mut packed);
+        packed
+    }
+}
+
+/// Puts a hash into slots that are not full; false when it is there already.
+fn place(slots: &mut [u32], hash: u32) -> bool {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    while slots[at] != 0 {
+        if slots[at] == hash {
+            return false;
+        }
+        at = (at + 1) & mask;
+    }
+    slots[at] = hash;
+    true
 }
 
 #[cfg(test)]

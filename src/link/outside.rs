@@ -16,6 +16,7 @@ use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 /// Callees of more characters are shortened, in messages.
 const LONGEST_CALLEE: usize = 40;
@@ -161,6 +162,7 @@ impl<'s, 'a> Search<'s, 'a> {
             lasts: facts.names.iter().map(|n| self.lasts.contains(&**n)).collect(),
             importer: self.host.resolver.find_name(file, "importlib"),
             lookup: self.host.resolver.find_name(file, "getattr"),
+            annotated: Mutex::default(),
         };
         for import in facts.imports.iter().filter(|i| i.level == 0) {
             let module = facts.name(import.module);
@@ -350,7 +352,10 @@ impl<'s, 'a> Search<'s, 'a> {
         let callee = call.callee;
         let written = || {
             let source = &host.resolver.files[at.file.index()].source;
-            written_callee(source.slice(Span::new(body.value(value).span.start, call.args.first().map_or(0, |a| a.span.start))))
+            written_callee(source.slice(Span::new(
+                body.value(value).span.start,
+                call.args.first().map_or(0, |a| a.span.start),
+            )))
         };
         let library = |path: &str| {
             let known = host.knowledge.bypass(path).filter(|_| !is_inside_instance(path))?;
@@ -442,6 +447,8 @@ struct Own {
     importer: Option<Name>,
     /// `getattr`
     lookup: Option<Name>,
+    /// Whether `name.attribute` is a class of a library, as an annotation: the same ones stand at most parameters.
+    annotated: Mutex<FxHashMap<(Name, Name), bool>>,
 }
 
 impl Own {
@@ -498,15 +505,24 @@ fn annotates(search: &Search<'_, '_>, at: FunctionRef, value: ValueId, own: &Own
     let Some(depth) = depth.checked_sub(1) else { return false };
     let resolver = search.host.resolver;
     let body = resolver.body(at);
-    let spoken = match body.op(value) {
-        Op::Free(name) => own.has(name),
-        Op::Import(import) => own.has(resolver.facts(at.file).imports[import.index()].bound),
-        Op::Attr(..) => true,
-        Op::Binary(_, a, b) | Op::Index(a, b) => return [a, b].into_iter().any(|v| annotates(search, at, v, own, depth)),
-        _ => false,
+    let names_one = || {
+        let of_library = |entity: &Entity| matches!(entity, Entity::External(path) if search.has_class(path));
+        resolver.entities(at, value).iter().any(of_library)
     };
-    let of_library = |entity: &Entity| matches!(entity, Entity::External(path) if search.has_class(path));
-    spoken && resolver.entities(at, value).iter().any(of_library)
+    match body.op(value) {
+        Op::Free(name) => own.has(name) && names_one(),
+        Op::Import(import) => own.has(resolver.facts(at.file).imports[import.index()].bound) && names_one(),
+        Op::Attr(object, name) => match body.op(object) {
+            // `torch.Tensor`: a name of the module means the same wherever it is free.
+            Op::Free(owner) => {
+                let mut known = own.annotated.lock().unwrap_or_else(PoisonError::into_inner);
+                *known.entry((owner, name)).or_insert_with(names_one)
+            }
+            _ => names_one(),
+        },
+        Op::Binary(_, a, b) | Op::Index(a, b) => [a, b].into_iter().any(|v| annotates(search, at, v, own, depth)),
+        _ => false,
+    }
 }
 
 /// Some argument may be a tensor: without one no shape is lost.
@@ -526,7 +542,10 @@ fn has_tensor(body: &crate::facts::Body, call: &Call) -> bool {
 
 /// A callee as it is written, from the text in front of a call's first argument; what long inner calls are given is left out.
 fn written_callee(before: &str) -> String {
-    let text: Vec<&str> = before.trim_end_matches(|c: char| c == '(' || c.is_whitespace()).split_whitespace().collect();
+    let text: Vec<&str> = before
+        .trim_end_matches(|c: char| c == '(' || c.is_whitespace())
+        .split_whitespace()
+        .collect();
     let text = text.join(" ");
     if text.chars().count() <= LONGEST_CALLEE {
         return text;
@@ -574,7 +593,10 @@ mod tests {
             ("_get( x )(\n    ", "_get( x )"),
             ("f((", "f"),
             ("_module(first_argument, g(second), third_argument).run(", "_module(…).run"),
-            ("_a_module_with_a_rather_long_name().with_a_long_method(", "_a_module_with_a_rather_long_name().with_a_long_method"),
+            (
+                "_a_module_with_a_rather_long_name().with_a_long_method(",
+                "_a_module_with_a_rather_long_name().with_a_long_method",
+            ),
             ("_a(first_argument, second_argument)(third_argument, more)(", "_a(…)(…)"),
         ] {
             assert_eq!(written_callee(before), name);

@@ -14,6 +14,7 @@ use crate::program::{Bypass, Caller, Func, FunctionRef, Op, OpId, Registration};
 use crate::words::Word;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::RwLock;
 
 /// Callers of callers are looked through up to so many functions.
 const MOST: usize = 400;
@@ -30,6 +31,23 @@ pub(crate) struct Places<'s, 'a> {
     hot: Vec<&'s str>,
     cold: Vec<&'s str>,
     cold_names: Vec<&'s str>,
+    /// What was asked before.
+    colds: Told,
+    hot_roots: Told,
+}
+
+/// Answers about functions.
+type Told = RwLock<FxHashMap<FunctionRef, bool>>;
+
+fn told(known: &Told, f: FunctionRef, find: impl FnOnce() -> bool) -> bool {
+    let before = known.read().ok().and_then(|known| known.get(&f).copied());
+    before.unwrap_or_else(|| {
+        let found = find();
+        if let Ok(mut known) = known.write() {
+            known.insert(f, found);
+        }
+        found
+    })
 }
 
 impl<'s, 'a> Places<'s, 'a> {
@@ -48,6 +66,8 @@ impl<'s, 'a> Places<'s, 'a> {
                 .collect(),
             cold: frameworks.iter().flat_map(|f| &f.cold).map(String::as_str).collect(),
             cold_names: frameworks.iter().flat_map(|f| &f.cold_names).map(String::as_str).collect(),
+            colds: Told::default(),
+            hot_roots: Told::default(),
         }
     }
 
@@ -63,13 +83,15 @@ impl<'s, 'a> Places<'s, 'a> {
     /// Cold by its file, its module or its name.
     fn is_cold(&self, f: FunctionRef) -> bool {
         let resolver = self.host.resolver;
-        let name = resolver.text(f.file, resolver.function(f).name);
         resolver.files[f.file.index()].cold
-            || self.cold_names.iter().any(|pattern| letters(pattern, name))
-            || !self.cold.is_empty() && {
-                let qualified = resolver.qualified(f);
-                self.cold.iter().any(|pattern| matches_dotted(pattern, &qualified))
-            }
+            || told(&self.colds, f, || {
+                let name = resolver.text(f.file, resolver.function(f).name);
+                self.cold_names.iter().any(|pattern| letters(pattern, name))
+                    || !self.cold.is_empty() && {
+                        let qualified = resolver.qualified(f);
+                        self.cold.iter().any(|pattern| matches_dotted(pattern, &qualified))
+                    }
+            })
     }
 
     /// Torch calls it: `forward` of a module, a method of an `autograd.Function`.
@@ -83,6 +105,10 @@ impl<'s, 'a> Places<'s, 'a> {
     }
 
     fn is_hot_root(&self, f: FunctionRef) -> bool {
+        told(&self.hot_roots, f, || self.finds_hot_root(f))
+    }
+
+    fn finds_hot_root(&self, f: FunctionRef) -> bool {
         let resolver = self.host.resolver;
         if self.is_op(f).is_some() || self.is_entry(f) || self.is_compiled(f) {
             return true;
@@ -212,7 +238,12 @@ struct Standing<'s, 'a> {
 
 impl<'s, 'a> Standing<'s, 'a> {
     fn new(places: &'s Places<'s, 'a>, options: &Options) -> Self {
-        let frameworks = places.host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
+        let frameworks = places
+            .host
+            .knowledge
+            .frameworks
+            .iter()
+            .flat_map(|f| f.inference_only.iter().cloned());
         Self {
             host: places.host,
             places,

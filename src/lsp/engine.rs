@@ -209,7 +209,7 @@ impl Engine {
             }
             changed = true;
             let input = &mut Arc::make_mut(&mut state.inputs)[index];
-            input.source = Arc::new(Source::new(input.source.path.clone(), text));
+            input.source = Arc::new(Source::new(input.source.path.clone(), &*text));
             input.unreadable = unreadable;
             let mut after = pipeline::extract_one(input);
             // Words in comments change nothing but which broken files are worth a word.

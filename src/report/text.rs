@@ -97,7 +97,10 @@ fn notes(finding: &Finding) -> Vec<String> {
             Safety::Unsafe => "fix (unsafe, --fix --unsafe applies it)",
             Safety::Shown => "fix (not applied)",
         };
-        let new = fix.reasons.iter().filter(|reason| !finding.notes.iter().any(|note| note.contains(*reason)));
+        let new = fix
+            .reasons
+            .iter()
+            .filter(|reason| !finding.notes.iter().any(|note| note.contains(*reason)));
         let reasons: String = new.map(|reason| format!("\n  - {}", indented(reason))).collect();
         notes.push(format!("{how}: {}{reasons}", fix.title));
     }
