@@ -1,7 +1,8 @@
-//! Lists `rules/frameworks/*.toml`, so that a new framework is a new file there and no Rust.
+//! Lists `rules/frameworks/*.toml`, so that a new framework is a new file there and no Rust; and names the code that makes facts,
+//! so that a cache is read by no other.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 fn main() {
@@ -22,4 +23,43 @@ fn main() {
     list.push(']');
     let out = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join("frameworks.rs"), list).expect("cargo made the folder");
+    println!("cargo::rustc-env=OPWRIGHT_FORMAT={}", format_of_facts(Path::new(&root)));
+}
+
+/// All that decides which facts and words a text has, and how they are written.
+const MAKES_FACTS: &[&str] = &[
+    "src/extract",
+    "src/facts.rs",
+    "src/source.rs",
+    "src/store",
+    "src/words.rs",
+    "Cargo.lock",
+];
+
+/// A number that is another when the version or the code that makes facts is another.
+fn format_of_facts(root: &Path) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let mut take = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3); // FNV-1a
+        }
+    };
+    take(env::var("CARGO_PKG_VERSION").expect("cargo sets it").as_bytes());
+    for name in MAKES_FACTS {
+        println!("cargo::rerun-if-changed={name}");
+        for file in files(root.join(name)) {
+            take(&fs::read(file).unwrap_or_default());
+        }
+    }
+    hash
+}
+
+/// The files in a folder at any depth, or a file itself, sorted.
+fn files(path: PathBuf) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(&path) else {
+        return vec![path];
+    };
+    let mut inside: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    inside.sort();
+    inside.into_iter().flat_map(files).collect()
 }

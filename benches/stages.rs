@@ -75,6 +75,7 @@ fn once(path: &Path) -> Vec<(&'static str, Duration)> {
         knowledge: &project.knowledge,
         settings: &project.settings,
         watch: &times,
+        store: None,
     });
     drop(checked);
     times.mark("free");

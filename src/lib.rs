@@ -24,3 +24,4 @@ pub mod knowledge;
 pub mod lsp;
 pub mod pipeline;
 pub mod project;
+pub mod store;

@@ -14,6 +14,7 @@ use crate::rewrite;
 use crate::rules::{self, Rule};
 use crate::settings::{Level, Settings, Style};
 use crate::source::{FileId, Source, Span};
+use crate::store::{Key, Store};
 use crate::suppress;
 use crate::words::{Word, Words};
 use rayon::prelude::*;
@@ -50,6 +51,8 @@ pub struct Input<'a> {
     pub settings: &'a Settings,
     /// Told when a stage ends; the caller holds the clock.
     pub watch: &'a dyn Watch,
+    /// What earlier runs found out. It changes how long a check takes and nothing else.
+    pub store: Option<Arc<Store>>,
 }
 
 /// Who wants to know when a stage ends.
@@ -90,7 +93,7 @@ pub struct Checked {
 
 /// Extracts, links and checks.
 pub fn check(input: &Input) -> Checked {
-    let files = extract_all(&input.files);
+    let files = extract_all(&input.files, input.store.as_ref());
     input.watch.ended(Stage::Extract);
     check_files(files, input)
 }
@@ -115,7 +118,7 @@ pub fn in_style(program: &Program, knowledge: &Knowledge, settings: &Settings, s
 
 /// Extracts and links only.
 pub fn link_only(input: &Input) -> Program {
-    let files = extract_all(&input.files);
+    let files = extract_all(&input.files, input.store.as_ref());
     input.watch.ended(Stage::Extract);
     let program = link::link(files, input.knowledge, &link_options(input.settings));
     input.watch.ended(Stage::Link);
@@ -231,7 +234,7 @@ fn land(program: &Program, candidates: &[(Applied, &Fix)], input: &Input) -> Ste
     let fixes: Vec<&Fix> = candidates.iter().map(|(_, fix)| *fix).collect();
     let round = fix::choose(&fixes, &sources);
     let name = |index: &usize| candidates[*index].0.clone();
-    let files = extract_changed(round.texts, program, &input.files);
+    let files = extract_changed(round.texts, program, input);
     let damaged: BTreeSet<FileId> = files
         .iter()
         .filter(|(id, file)| is_damaged(program, *id, file))
@@ -253,7 +256,7 @@ fn land(program: &Program, candidates: &[(Applied, &Fix)], input: &Input) -> Ste
         .collect();
     let alone = |&index: &usize| {
         let texts = fix::choose(&[fixes[index]], &sources).texts;
-        extract_changed(texts, program, &input.files)
+        extract_changed(texts, program, input)
             .iter()
             .any(|(id, file)| is_damaged(program, *id, file))
     };
@@ -265,8 +268,9 @@ fn land(program: &Program, candidates: &[(Applied, &Fix)], input: &Input) -> Ste
     }
 }
 
-fn extract_changed(texts: BTreeMap<FileId, String>, program: &Program, inputs: &[InputFile]) -> Vec<(FileId, ProgramFile)> {
+fn extract_changed(texts: BTreeMap<FileId, String>, program: &Program, input: &Input) -> Vec<(FileId, ProgramFile)> {
     let texts: Vec<_> = texts.into_iter().collect();
+    let (inputs, store) = (&input.files, input.store.as_ref());
     texts
         .into_par_iter()
         .map(|(id, text)| {
@@ -276,7 +280,7 @@ fn extract_changed(texts: BTreeMap<FileId, String>, program: &Program, inputs: &
                 unreadable: None,
                 ..inputs[id.index()].clone()
             };
-            (id, extract_one(&file))
+            (id, extract_one(&file, store))
         })
         .collect()
 }
@@ -432,15 +436,21 @@ fn rewrite_options(settings: &Settings) -> rewrite::Options {
 }
 
 /// The words of all files, in parallel; their facts wait until somebody asks.
-pub fn extract_all(files: &[InputFile]) -> Vec<ProgramFile> {
-    files.par_iter().map(extract_one).collect()
+pub fn extract_all(files: &[InputFile], store: Option<&Arc<Store>>) -> Vec<ProgramFile> {
+    files.par_iter().map(|file| extract_one(file, store)).collect()
 }
 
-/// One file, its facts to be made when asked for; a file without text has one syntax error that says why.
-pub fn extract_one(file: &InputFile) -> ProgramFile {
+/// One file, its facts to be made, or found, when asked for; a file without text has one syntax error that says why.
+pub fn extract_one(file: &InputFile, store: Option<&Arc<Store>>) -> ProgramFile {
     let (source, unreadable) = (file.source.clone(), file.unreadable.clone());
+    let kept = store
+        .filter(|_| !source.text.is_empty())
+        .map(|store| (store.clone(), Key::of(&source)));
+    let words = kept.as_ref().and_then(|(store, key)| store.words(*key));
+    let words = words.unwrap_or_else(|| Words::of(&source.text));
     let make = move || {
-        let mut facts = extract(&source);
+        let found = kept.as_ref().and_then(|(store, key)| store.facts(*key));
+        let mut facts = found.unwrap_or_else(|| extract(&source));
         if let Some(why) = &unreadable {
             facts.syntax_errors.insert(
                 0,
@@ -454,7 +464,7 @@ pub fn extract_one(file: &InputFile) -> ProgramFile {
     };
     ProgramFile {
         source: file.source.clone(),
-        words: Arc::new(Words::of(&file.source.text)),
+        words: Arc::new(words),
         facts: LazyFacts::new(make),
         module: file.module.clone(),
         is_package: file.is_package,
@@ -482,7 +492,7 @@ mod tests {
         let inputs: Vec<InputFile> = texts.iter().enumerate().map(file).collect();
         (
             Program {
-                files: extract_all(&inputs),
+                files: extract_all(&inputs, None),
                 ..Program::default()
             },
             inputs,
@@ -518,6 +528,7 @@ mod tests {
             knowledge: &knowledge,
             settings: &settings,
             watch: &(),
+            store: None,
         };
         let good = fix(&[(0, Edit::insert(0, "import os\n"))]);
         let bad = fix(&[(0, Edit::insert(6, "z = 2\n")), (1, Edit::insert(4, "("))]);
@@ -537,6 +548,7 @@ mod tests {
             knowledge: &knowledge,
             settings: &settings,
             watch: &(),
+            store: None,
         };
         let one = fix(&[(0, Edit::replace(Span::new(0, 1), "if x:\n  x"))]);
         let two = fix(&[(0, Edit::insert(8, "\n x\n"))]);

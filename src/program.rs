@@ -58,6 +58,11 @@ impl LazyFacts {
             make: Box::new(make),
         }))
     }
+
+    /// The facts, if somebody has asked for them.
+    pub fn made(&self) -> Option<&Facts> {
+        self.0.made.get()
+    }
 }
 
 impl From<Facts> for LazyFacts {

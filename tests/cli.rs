@@ -86,6 +86,7 @@ fn run_line(line: &str, project: &Path) -> Output {
 
 fn run(folder: &Path, args: &[&str], input: Option<&[u8]>) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .env("OPWRIGHT_CACHE_DIR", "")
         .args(args)
         .current_dir(folder)
         .env_remove("NO_COLOR")
@@ -292,6 +293,7 @@ fn completions_and_pages_name_every_command() {
 fn a_reader_that_leaves_early_is_no_failure() {
     let folder = project(&[("a.py", b"x = 1\n")]);
     let mut child = Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .env("OPWRIGHT_CACHE_DIR", "")
         .args(["check", "--output-format", "json"])
         .current_dir(folder.path())
         .stdout(Stdio::piped())

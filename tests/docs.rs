@@ -67,6 +67,7 @@ fn block<'a>(text: &'a str, open: &str) -> &'a str {
 
 fn printed(arguments: &[&str]) -> String {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .env("OPWRIGHT_CACHE_DIR", "")
         .args(arguments)
         .args(["--no-cache", "--root", "."])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/serving"))
@@ -97,6 +98,7 @@ fn every_key_is_documented_and_in_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("opwright.toml"), "qqqq = 1\n").unwrap();
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .env("OPWRIGHT_CACHE_DIR", "")
         .args(["config", "--root", "."])
         .current_dir(folder.path())
         .output()
@@ -167,7 +169,12 @@ fn the_commands_of_the_pages_run() {
 }
 
 fn in_folder(folder: &Path, program: &str, args: &[&str]) -> (Option<i32>, String) {
-    let output = std::process::Command::new(program).args(args).current_dir(folder).output().unwrap();
+    let output = std::process::Command::new(program)
+        .args(args)
+        .env("OPWRIGHT_CACHE_DIR", "")
+        .current_dir(folder)
+        .output()
+        .unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 

@@ -15,7 +15,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("finding", &["source"]),
     ("settings", &["finding"]),
     ("knowledge", &[]),
-    ("extract", &["facts", "knowledge", "source"]),
+    // Facts are kept by the text that they were made of: what makes them sees no settings, no knowledge, no other file.
+    ("extract", &["facts", "source"]),
+    ("store", &["facts", "program", "source", "words"]),
     ("link", &["program", "facts", "knowledge", "source", "words"]),
     ("rules", &["program", "rewrite", "knowledge", "finding", "source"]),
     ("suppress", &["facts", "finding", "settings", "source"]),
@@ -23,7 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fix", &["finding", "source"]),
     ("trace", &["program", "finding", "source"]),
     ("report", &["finding", "source", "rules"]),
-    ("project", &["knowledge", "settings", "source"]),
+    ("project", &["knowledge", "program", "settings", "source", "store"]),
     (
         "pipeline",
         &[
@@ -41,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rewrite",
             "fix",
             "trace",
+            "store",
         ],
     ),
     (
@@ -62,6 +65,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "project",
             "pipeline",
+            "store",
         ],
     ),
     (
@@ -83,6 +87,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "report",
             "project",
             "pipeline",
+            "store",
         ],
     ),
     ("main", &["cli", "lsp"]),

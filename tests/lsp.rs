@@ -50,7 +50,7 @@ impl Session {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let (server, client) = Connection::memory();
-        let server = std::thread::spawn(move || opwright::lsp::run(server));
+        let server = std::thread::spawn(move || opwright::lsp::run(server, None));
         let mut session = Self {
             client,
             server,

@@ -519,7 +519,11 @@ fn replayed_kernels_take_shapes_from_the_capture_if_it_is_clear_which() {
 }
 
 fn opwright(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_opwright")).args(args).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .env("OPWRIGHT_CACHE_DIR", "")
+        .args(args)
+        .output()
+        .unwrap()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command line as it is typed.
 
 use crate::finding::Level;
+use crate::project::cache::Place;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -28,6 +29,8 @@ pub(super) enum Command {
     Config(Config),
     /// Accept the findings of today, so that only new ones are reported
     Baseline(Baseline),
+    /// Remove the facts cache: of all projects, or of the one that --root names
+    Clean(Clean),
     /// Print a completion script for a shell
     Completions(Completions),
     /// Print the manual page
@@ -42,12 +45,19 @@ pub(super) struct Common {
     /// The project; default: the nearest folder upward with a configuration or a repository
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
-    /// There is no cache yet: accepted, and without effect
+    /// Neither read nor write the facts cache
     #[arg(long)]
     pub(super) no_cache: bool,
     /// When to use colours
     #[arg(long, value_enum, default_value_t, value_name = "WHEN")]
     pub(super) color: Color,
+}
+
+impl Common {
+    /// Where the cache lies, if it is to be used.
+    pub(super) fn cache(&self) -> Option<Place> {
+        if self.no_cache { None } else { Place::of_user() }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -126,6 +136,12 @@ pub(super) struct Baseline {
 pub(super) enum BaselineAction {
     Write,
     Prune,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Clean {
+    #[command(flatten)]
+    pub(super) common: Common,
 }
 
 #[derive(Args, Debug)]

@@ -17,7 +17,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
         baseline: BaselineChoice::Ignored,
         ..Request::default()
     };
-    let run = Run::start(&request, false)?;
+    let run = Run::start(&request, args.common.cache(), false)?;
     let path = match (&args.baseline, &run.project.baseline) {
         (Some(file), _) => file.clone(),
         (None, configured) => run.project.root.join(configured.as_deref().unwrap_or(baseline::DEFAULT)),
@@ -36,6 +36,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
             baseline::DEFAULT
         )
     };
+    run.keep(program);
     if args.baseline.is_none() && run.project.baseline.is_none() {
         out.complain(&hint());
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     let request = request(args)?;
-    let mut run = Run::start(&request, args.timings)?;
+    let mut run = Run::start(&request, args.common.cache(), args.timings)?;
     if args.show_files {
         out.write(&surroundings::files(&run));
         return Ok(0);
@@ -67,8 +67,6 @@ fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> 
     if args.show_unknown && is_text(args) {
         out.write(&surroundings::unknown(&checked.program, run));
     }
-    // The process ends here: giving the memory back piece by piece would only take time.
-    std::mem::forget(checked.program);
     if is_text(args) {
         out.write(&text::summary(&shown, run.shown_files()));
         let accepted = checked.accepted.iter().filter(|finding| run.is_reported(finding)).count();
@@ -76,6 +74,9 @@ fn report_only(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> 
             out.write(&format!("{} more in the baseline\n", plural(accepted, "finding")));
         }
     }
+    run.keep(&checked.program);
+    // The process ends here: giving the memory back piece by piece would only take time.
+    std::mem::forget(checked.program);
     Ok(exit_code(args, &shown))
 }
 
@@ -174,6 +175,7 @@ fn show_diff(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
     complain_undone(&fixed.undone, run, out);
     let left = shown(fixed.checked.findings, run);
     out.complain(&done("would fix", &fixed.applied, fixed.texts.len(), &left, args));
+    run.keep(&fixed.checked.program);
     let changes = !fixed.applied.is_empty() && !args.exit_zero;
     Ok(exit_code(args, &left).max(u8::from(changes)))
 }
@@ -210,6 +212,7 @@ fn apply(args: &Args, run: &Run, out: &mut Output) -> Result<u8, Failure> {
             out.complain(&summary);
         }
     }
+    run.keep(&fixed.checked.program);
     written?;
     let changed = args.exit_non_zero_on_fix && !fixed.applied.is_empty();
     Ok(exit_code(args, &left).max(u8::from(changed)))

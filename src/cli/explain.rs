@@ -40,7 +40,7 @@ fn list(keep: impl Fn(&rules::Rule) -> bool) -> String {
 
 /// Prints what is believed of a name.
 pub(super) fn knowledge(args: &args::Knowledge, out: &mut Output) -> Result<u8, Failure> {
-    let run = Run::start(&request(&args.common), false)?;
+    let run = Run::start(&request(&args.common), None, false)?;
     match run.project.knowledge.describe(&args.name) {
         Some(text) => out.write(&(text + "\n")),
         None => return Err(Failure(format!("nothing is known of `{}`", args.name))),
@@ -54,7 +54,7 @@ pub(super) fn config(args: &args::Config, out: &mut Output) -> Result<u8, Failur
         out.write(include_str!("../../docs/opwright.schema.json"));
         return Ok(0);
     }
-    let run = Run::start(&request(&args.common), false)?;
+    let run = Run::start(&request(&args.common), None, false)?;
     let (settings, project) = (&run.project.settings, &run.project);
     let mut text = format!("root = {:?}\nfiles = {}\n", project.root.display().to_string(), project.files.len());
     for (key, origin) in &project.origins {

@@ -18,7 +18,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
         style: args.style.clone(),
         ..Request::default()
     };
-    let run = Run::start(&request, args.timings)?;
+    let run = Run::start(&request, args.common.cache(), args.timings)?;
     let checked = pipeline::check(&run.input());
     let inventory = rows(&checked, &run.names, |file| run.project.files[file.index()].shown);
     match args.output_format {
@@ -29,6 +29,7 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
             out.write(&html::render(&page));
         }
     }
+    run.keep(&checked.program);
     run.finish(out);
     Ok(0)
 }

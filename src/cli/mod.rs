@@ -3,6 +3,7 @@
 mod args;
 mod baseline;
 mod check;
+mod clean;
 mod explain;
 mod inventory;
 mod inventory_page;
@@ -12,6 +13,8 @@ mod trace;
 
 use crate::finding::Finding;
 use crate::pipeline::{Input, InputFile, Stage, Watch};
+use crate::program::Program;
+use crate::project::cache::{Cache, Place};
 use crate::project::config::RuleNames;
 use crate::project::{self, Failure, Project, Request, root};
 use crate::rules;
@@ -49,6 +52,7 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>, serve: fn() -> u8
         Command::Knowledge(args) => explain::knowledge(args, &mut out),
         Command::Config(args) => explain::config(args, &mut out),
         Command::Baseline(args) => baseline::run(args, &mut out),
+        Command::Clean(args) => clean::run(args, &mut out),
         Command::Completions(args) => pages::completions(args, &mut out),
         Command::Man(args) => pages::man(args, &mut out),
         Command::Server(_) => return ExitCode::from(serve()),
@@ -103,11 +107,12 @@ struct Run {
     stdin_path: Option<PathBuf>,
     /// With `--since`: the files that changed.
     since: Option<BTreeSet<PathBuf>>,
+    cache: Option<Cache>,
     clock: Clock,
 }
 
 impl Run {
-    fn start(request: &Request, timings: bool) -> Result<Self, Failure> {
+    fn start(request: &Request, cache: Option<Place>, timings: bool) -> Result<Self, Failure> {
         let clock = Clock::new(timings);
         let cwd = std::env::current_dir().map_err(|e| Failure(format!("no working directory: {e}")))?;
         let names = rules::names();
@@ -119,6 +124,7 @@ impl Run {
             .map(|f| root::shown_path(&project.root, &cwd, &f.source.path))
             .collect();
         Ok(Self {
+            cache: cache.map(|place| Cache::open(&place, &project.root)),
             project,
             names,
             stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))),
@@ -142,6 +148,15 @@ impl Run {
             knowledge: &self.project.knowledge,
             settings: &self.project.settings,
             watch: self,
+            store: self.cache.as_ref().map(Cache::store),
+        }
+    }
+
+    /// Keeps what was found out for the next run. The user has the answer already.
+    fn keep(&self, program: &Program) {
+        if let Some(cache) = &self.cache {
+            cache.save(&program.files);
+            self.clock.lap("cache");
         }
     }
 

@@ -179,6 +179,7 @@ fn fix_all(snapshot: &Snapshot, path: &Path, client: &Client, options: &Options)
         knowledge: &snapshot.knowledge,
         settings: &snapshot.settings,
         watch: &(),
+        store: None,
     };
     let wanted = Wanted {
         unsafe_too: options.unsafe_fixes,

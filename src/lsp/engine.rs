@@ -6,11 +6,13 @@ use crate::finding::Finding;
 use crate::knowledge::Knowledge;
 use crate::pipeline::{self, Checked, InputFile};
 use crate::program::ProgramFile;
+use crate::project::cache::{Cache, Place};
 use crate::project::config::RuleNames;
 use crate::project::{self, Project, Request, files};
 use crate::rules;
 use crate::settings::{Settings, Style};
 use crate::source::{FileId, Source};
+use crate::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,6 +94,10 @@ pub(super) struct Engine {
     request: Request,
     opened: BTreeMap<PathBuf, Opened>,
     state: Option<State>,
+    /// Where the facts cache lies, if there is one.
+    place: Option<Place>,
+    /// The cache, from when everything was read until it was kept.
+    cache: Option<Cache>,
 }
 
 struct State {
@@ -107,7 +113,7 @@ struct State {
 
 impl Engine {
     /// The project that holds these folders.
-    pub(super) fn new(root: PathBuf, folders: Vec<PathBuf>, style: Option<String>) -> Self {
+    pub(super) fn new(root: PathBuf, folders: Vec<PathBuf>, style: Option<String>, place: Option<Place>) -> Self {
         let request = Request {
             paths: folders,
             root: Some(root),
@@ -118,6 +124,8 @@ impl Engine {
             request,
             opened: BTreeMap::new(),
             state: None,
+            place,
+            cache: None,
         }
     }
 
@@ -163,6 +171,13 @@ impl Engine {
         self.state = None;
     }
 
+    /// Keeps what was found out when everything was read, for the next server or run. Edits are kept by neither.
+    pub(super) fn keep(&mut self) {
+        if let (Some(cache), Some(state)) = (self.cache.take(), &self.state) {
+            cache.save(&state.files);
+        }
+    }
+
     /// Notes a file of the project to be read again; false when the project has no such file.
     fn mark(&self, path: &Path, dirty: &mut BTreeSet<FileId>) -> bool {
         let file = self.state.as_ref().and_then(|state| state.by_path.get(path));
@@ -183,7 +198,13 @@ impl Engine {
             }
             known.extend(state.files.iter().map(|file| (file.source.path.clone(), file.clone())));
         }
-        let files = extracted(&inputs, known);
+        self.cache = self
+            .place
+            .as_ref()
+            .filter(|_| configured)
+            .map(|place| Cache::open(place, &project.root));
+        let store = self.cache.as_ref().map(Cache::store);
+        let files = extracted(&inputs, known, store.as_ref());
         let checked = Arc::new(check(files.clone(), &project.knowledge, &project.settings));
         self.state = Some(State::new(project, inputs, files, checked));
         Ok(())
@@ -211,7 +232,7 @@ impl Engine {
             let input = &mut Arc::make_mut(&mut state.inputs)[index];
             input.source = Arc::new(Source::new(input.source.path.clone(), &*text));
             input.unreadable = unreadable;
-            let mut after = pipeline::extract_one(input);
+            let mut after = pipeline::extract_one(input, None);
             // Words in comments change nothing but which broken files are worth a word.
             let same_words = after.words == before.words || after.facts.syntax_errors.is_empty();
             if same_words && *after.facts == *before.facts {
@@ -276,11 +297,11 @@ fn check(files: Vec<ProgramFile>, knowledge: &Knowledge, settings: &Settings) ->
 }
 
 /// Facts of all files: the known ones where path and text are as before.
-fn extracted(inputs: &[InputFile], mut known: BTreeMap<String, ProgramFile>) -> Vec<ProgramFile> {
+fn extracted(inputs: &[InputFile], mut known: BTreeMap<String, ProgramFile>, store: Option<&Arc<Store>>) -> Vec<ProgramFile> {
     let mut kept: Vec<Option<ProgramFile>> = inputs.iter().map(|input| keep(input, &mut known)).collect();
     let missing: Vec<usize> = (0..inputs.len()).filter(|&index| kept[index].is_none()).collect();
     let new: Vec<InputFile> = missing.iter().map(|&index| inputs[index].clone()).collect();
-    for (index, file) in missing.into_iter().zip(pipeline::extract_all(&new)) {
+    for (index, file) in missing.into_iter().zip(pipeline::extract_all(&new, store)) {
         kept[index] = Some(file);
     }
     kept.into_iter().flatten().collect()

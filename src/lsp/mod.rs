@@ -19,6 +19,7 @@ mod requests;
 mod uri;
 mod worker;
 
+use crate::project::cache::Place;
 use answers::{Answers, Task};
 use client::{Client, Options};
 use documents::Documents;
@@ -35,20 +36,20 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 /// Serves on standard input and output until the client is gone; the exit code is 0 after an orderly shutdown.
 pub fn serve() -> u8 {
     let (connection, threads) = Connection::stdio();
-    let orderly = run(connection);
+    let orderly = run(connection, Place::of_user());
     // A broken pipe at the end is no failure: the client has gone.
     let _ = threads.join();
     u8::from(!orderly)
 }
 
-/// Serves a client; whether it asked for a shutdown before it left.
-pub fn run(connection: Connection) -> bool {
+/// Serves a client, with the facts cache that lies in a place; whether it asked for a shutdown before it left.
+pub fn run(connection: Connection, cache: Option<Place>) -> bool {
     let Ok((id, params)) = connection.initialize_start() else {
         return false;
     };
     let client = Client::new(&InitializeParams::deserialize(&params).unwrap_or_default(), &params);
     let params: InitializeParams = serde_json::from_value(params).unwrap_or_default();
-    let mut server = Server::new(&connection, client, &params);
+    let mut server = Server::new(&connection, client, cache, &params);
     server.respond(Response::new_ok(id, requests::initialize_result(&server.client)));
     server.start(&params);
     let inbox = server.take_inbox(connection.receiver);
@@ -100,7 +101,7 @@ struct Server {
 }
 
 impl Server {
-    fn new(connection: &Connection, client: Client, params: &InitializeParams) -> Self {
+    fn new(connection: &Connection, client: Client, cache: Option<Place>, params: &InitializeParams) -> Self {
         let (events, inbox) = channel();
         let client = Arc::new(client);
         let options = params.initialization_options.as_ref().map(Options::read).unwrap_or_default();
@@ -117,7 +118,7 @@ impl Server {
             client,
             options: Arc::new(options),
             documents: Documents::default(),
-            projects: Projects::default(),
+            projects: Projects::new(cache),
             waiting: Vec::new(),
             answers,
             events,

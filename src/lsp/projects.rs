@@ -3,6 +3,7 @@
 use super::engine::{Engine, Snapshot};
 use super::publish::Published;
 use super::worker::{Report, Worker};
+use crate::project::cache::Place;
 use crate::project::root;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -23,13 +24,23 @@ pub(super) struct Handle {
 }
 
 /// All projects, by a number that is never used twice.
-#[derive(Default)]
 pub(super) struct Projects {
     handles: BTreeMap<usize, Handle>,
     next: usize,
+    /// Where the facts cache lies, if there is one.
+    cache: Option<Place>,
 }
 
 impl Projects {
+    /// No projects yet.
+    pub(super) fn new(cache: Option<Place>) -> Self {
+        Self {
+            handles: BTreeMap::new(),
+            next: 0,
+            cache,
+        }
+    }
+
     pub(super) fn get(&self, id: usize) -> Option<&Handle> {
         self.handles.get(&id)
     }
@@ -58,7 +69,7 @@ impl Projects {
     pub(super) fn open(&mut self, group: Group, style: Option<String>, done: impl Fn(Report) + Send + 'static) -> usize {
         let id = self.next;
         self.next += 1;
-        let engine = Engine::new(group.root.clone(), group.folders.clone(), style);
+        let engine = Engine::new(group.root.clone(), group.folders.clone(), style, self.cache.clone());
         let handle = Handle {
             root: group.root,
             folders: group.folders,

@@ -64,6 +64,7 @@ fn run(id: usize, mut engine: Engine, inbox: &Receiver<(u64, Change)>, done: &dy
             snapshot,
             failure,
         });
+        engine.keep();
     }
 }
 

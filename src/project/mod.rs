@@ -1,6 +1,7 @@
 //! The project on disk: its root, files, configuration, modules, and how changed files are written back.
 
 pub mod baseline;
+pub mod cache;
 pub mod changed;
 pub mod config;
 pub mod decode;

@@ -5,6 +5,7 @@
 
 import asyncio
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -13,6 +14,8 @@ import subprocess
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
+
+os.environ["OPWRIGHT_CACHE_DIR"] = ""  # the user's cache is not touched
 
 KERNEL = """import torch
 import triton

@@ -97,6 +97,7 @@ impl TestProject {
             knowledge: &self.read.knowledge,
             settings: &self.read.settings,
             watch: &Silent,
+            store: None,
         }
     }
 

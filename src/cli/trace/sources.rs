@@ -34,9 +34,10 @@ pub(super) fn check(args: &Args) -> Result<Vec<Project>, Failure> {
             style: args.style.clone(),
             ..Request::default()
         };
-        let run = Run::start(&request, false)?;
+        let run = Run::start(&request, args.common.cache(), false)?;
         let mut checked = pipeline::check(&run.input());
         let mut findings = std::mem::take(&mut checked.findings);
+        run.keep(&checked.program);
         findings.extend(checked.ignored.iter().map(|ignored| ignored.finding.clone()));
         Ok(Project { run, checked, findings })
     };
