@@ -7,6 +7,7 @@ mod project;
 
 use lsp_server::{Connection, Message, Notification, Request, RequestId, Response};
 use opwright::pipeline;
+use opwright::project::cache::Place;
 use project::TestProject;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ struct Session {
     client: Connection,
     server: std::thread::JoinHandle<bool>,
     folder: tempfile::TempDir,
+    cache: tempfile::TempDir,
     next: i32,
 }
 
@@ -50,11 +52,14 @@ impl Session {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let (server, client) = Connection::memory();
-        let server = std::thread::spawn(move || opwright::lsp::run(server, None));
+        let cache = tempfile::tempdir().unwrap();
+        let place = Place::at(cache.path());
+        let server = std::thread::spawn(move || opwright::lsp::run(server, Some(place)));
         let mut session = Self {
             client,
             server,
             folder,
+            cache,
             next: 0,
         };
         let root = session.uri("");
@@ -141,6 +146,34 @@ fn pulling(encoding: &str) -> Value {
         "workspace": { "diagnostics": { "refreshSupport": true } },
         "textDocument": { "diagnostic": {} },
     })
+}
+
+#[test]
+fn server_and_command_line_share_the_cache() {
+    let session = Session::start(&[("kernels.py", KERNEL), ("scale.py", LAUNCHER)], json!({}));
+    session.open("scale.py", LAUNCHER);
+    let packs = || -> Vec<(PathBuf, Vec<u8>)> {
+        let paths = std::fs::read_dir(session.cache.path()).unwrap().map(|entry| entry.unwrap().path());
+        let packs = paths.filter(|path| path.extension().is_some_and(|end| end == "main" || end == "recent"));
+        packs.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    };
+    // It is written after the first answer.
+    let mut waits = 0..600;
+    while packs().is_empty() && waits.next().is_some() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let kept = packs();
+    assert_eq!(kept.len(), 1);
+    let check = std::process::Command::new(env!("CARGO_BIN_EXE_opwright"))
+        .args(["check", "--output-format", "concise", "--root", "."])
+        .current_dir(session.folder.path())
+        .env("OPWRIGHT_CACHE_DIR", session.cache.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(said.contains("unregistered-launcher"), "{said}");
+    assert!(packs() == kept);
+    session.end();
 }
 
 #[test]
