@@ -32,6 +32,7 @@ const MAKES_FACTS: &[&str] = &[
     "src/facts.rs",
     "src/source.rs",
     "src/store",
+    "src/words",
     "src/words.rs",
     "Cargo.lock",
 ];

@@ -61,7 +61,7 @@ impl Pack {
         if xxh3_64_with_seed(&index, fingerprint) != sum {
             return None;
         }
-        let index = index.as_chunks::<ENTRY>().0.iter().map(|entry| read_entry(entry));
+        let index = index.as_chunks::<ENTRY>().0.iter().map(read_entry);
         let index = index.collect::<Option<_>>()?;
         Some(Self { bytes, index })
     }
