@@ -193,10 +193,10 @@ impl<T> Sought<T> {
     /// These words.
     pub fn new(wanted: FxHashMap<Word, T>) -> Self {
         let mut bits = vec![0; SOUGHT_BITS / 64].into_boxed_slice();
-        for word in wanted.keys() {
+        wanted.keys().for_each(|word| {
             let at = word.0 as usize % SOUGHT_BITS;
             bits[at / 64] |= 1 << (at % 64);
-        }
+        });
         Self { wanted, bits }
     }
 

@@ -171,7 +171,7 @@ fn mixed_line_ends_are_kept() {
         let text = text.replace('\n', newline);
         survives(&project, index, &text);
         let fixed = project.fix(project.with_text(index, &text), false);
-        let after: Arc<str> = fixed.checked.program.files[index].source.text.clone();
+        let after: Box<str> = fixed.checked.program.files[index].source.text.clone();
         assert!(*after != *text, "nothing was fixed under {newline:?}");
         assert!(
             !after.replace(newline, "").contains(['\n', '\r']),

@@ -50,11 +50,11 @@ impl Callers {
         let methods = Methods::new(host.resolver, functions);
         let mut found = mentions(host, functions, &methods);
         let through = methods.calls(host.resolver);
-        for &f in functions {
-            let mut callers = found.remove(&f).unwrap_or_default();
+        functions.iter().for_each(|f| {
+            let mut callers = found.remove(f).unwrap_or_default();
             callers.sort_by_key(|c| (c.place, c.function));
-            self.direct.insert(f, callers);
-        }
+            self.direct.insert(*f, callers);
+        });
         self.through.extend(through);
         self.open.extend(methods.open);
     }

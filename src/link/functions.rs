@@ -5,7 +5,7 @@ use super::host::{Abs, Effect, Host, Root, Summary};
 use super::launches::Candidates;
 use super::outside;
 use super::resolve::{ClassRef, Resolver};
-use super::standing::{self, Places, Stands, is_autograd};
+use super::standing::{self, Places, is_autograd};
 use super::types::{Kind, param_kind};
 use super::{Options, schema};
 use crate::facts::{CompareOp, FunctionKind, Op as Code, ValueId};
@@ -51,14 +51,12 @@ pub(crate) fn assemble(
     let names: Vec<FunctionRef> = run.iter().map(|(f, _)| *f).collect();
     let places = Places::new(host, options, &implements, ops);
     let stand = standing::stand(&places, options, &names);
-    let run: Vec<(FunctionRef, Option<Arc<Summary>>, Vec<KernelCall>, Stands)> = run
-        .into_iter()
-        .zip(stand)
-        .map(|((f, summary), stands)| (f, summary, outside.remove(&f).unwrap_or_default(), stands))
-        .collect();
+    let calls: Vec<Vec<KernelCall>> = names.iter().map(|f| outside.remove(f).unwrap_or_default()).collect();
     let functions: Vec<Func> = run
         .into_par_iter()
-        .map(|(f, summary, kernel_calls, stands)| {
+        .zip(calls)
+        .zip(stand)
+        .map(|(((f, summary), kernel_calls), stands)| {
             let mut func = describe(host, kernels, f, summary.as_deref());
             func.kernel_calls = kernel_calls;
             let mutated: Vec<&str> = func.mutates.iter().map(|w| param_text(host, f, w.param)).collect();

@@ -71,6 +71,9 @@ pub(crate) type Entities = Vec<Entity>;
 /// What a class's methods assign to each attribute of `self`.
 type Attributes = FxHashMap<Box<str>, Vec<ValueRef>>;
 
+/// What was found under names.
+type ByName = FxHashMap<Box<str>, Arc<Entities>>;
+
 /// Results looked up once, shared between threads.
 type Memo<K, V> = RwLock<FxHashMap<K, Arc<V>>>;
 
@@ -108,7 +111,7 @@ pub(crate) struct Resolver<'a> {
     unnamed: Memo<(FileId, Arc<str>), Entities>,
     attributes: Memo<ClassRef, Attributes>,
     /// Members by name.
-    members: RwLock<FxHashMap<Asked, FxHashMap<Box<str>, Arc<Entities>>>>,
+    members: RwLock<FxHashMap<Asked, ByName>>,
     bases: Memo<ClassRef, Entities>,
     lineages: Memo<ClassRef, Vec<ClassRef>>,
     /// By the name of a class.

@@ -238,7 +238,12 @@ struct Standing<'s, 'a> {
 
 impl<'s, 'a> Standing<'s, 'a> {
     fn new(places: &'s Places<'s, 'a>, options: &Options) -> Self {
-        let frameworks = places.host.knowledge.frameworks.iter().flat_map(|f| f.inference_only.iter().cloned());
+        let frameworks = places
+            .host
+            .knowledge
+            .frameworks
+            .iter()
+            .flat_map(|f| f.inference_only.iter().cloned());
         Self {
             host: places.host,
             places,

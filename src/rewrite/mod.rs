@@ -357,7 +357,10 @@ impl<'a> Rewrite<'a> {
         reasons.doubts.extend(interface.doubts.iter().cloned());
         let mut mutated = self.mutated(&scope, func);
         let may_write = |field: &object::Field| {
-            let inside = |path: &String| path.strip_prefix(&field.path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
+            let inside = |path: &String| {
+                path.strip_prefix(&field.path)
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            };
             func.mutates_state.contains(&field.path) || field.ty.is_tensor() && func.unresolved_state.iter().any(inside)
         };
         let state = interface.fields.iter().filter(|f| may_write(f));

@@ -61,7 +61,7 @@ impl TestProject {
     }
 
     /// Paths and texts, sorted by path.
-    pub fn texts(&self) -> Vec<(String, Arc<str>)> {
+    pub fn texts(&self) -> Vec<(String, Box<str>)> {
         self.read
             .files
             .iter()
