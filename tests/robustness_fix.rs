@@ -8,7 +8,6 @@ mod project;
 use opwright::pipeline;
 use project::TestProject;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Numbers that look random and are the same in every run (xorshift).
 struct Numbers(u64);
