@@ -285,6 +285,30 @@ def g(x):
     insta::assert_snapshot!(written(&function.replace("shape[0]", "x.shape")));
 }
 
+/// `infer_schema` takes `Optional[List[Tensor]]` from torch 2.15 on.
+#[test]
+fn a_list_of_tensors_that_may_be_absent_needs_a_new_torch() {
+    let function = "from typing import Optional, Tuple
+
+
+@torch.no_grad()
+def f(x: torch.Tensor, pair: Optional[Tuple[torch.Tensor, torch.Tensor]] = None) -> None:
+    if pair is not None:
+        y, z = pair
+        _copy_kernel[(1,)](y, x, 1, 1, B=16)
+";
+    let text = format!("{KERNEL}\n\n{function}");
+    let written = |version: &str| {
+        let fix = finding(&[("ops/f.py", &text)], &format!("style = \"custom-op\"\ntorch = \"{version}\"\n"), "f");
+        let edits = fix.fix.unwrap().edits.into_iter();
+        edits.map(|(_, edit)| edit.content.to_string()).collect::<String>()
+    };
+    let list = "Optional[List[torch.Tensor]]";
+    assert!(written("2.15").contains(list), "{}", written("2.15"));
+    // Then the launch alone becomes an op.
+    assert!(!written("2.14").contains(list) && written("2.14").contains("y: torch.Tensor"), "{}", written("2.14"));
+}
+
 /// `topk` may write whatever it is given: a field of an object as well as an argument. A field that no such call sees is not written.
 #[test]
 fn what_may_be_written_is_declared_for_fields_too() {

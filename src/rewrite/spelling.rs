@@ -10,12 +10,16 @@ use crate::finding::Edit;
 /// `List` of the typing module is the only list that an older torch takes.
 const BUILTIN_LISTS: (u32, u32) = (2, 7);
 
+/// From here on there may be no list of tensors (facts of `infer_schema`: `Tensor[]?`).
+const OPTIONAL_TENSOR_LISTS: (u32, u32) = (2, 15);
+
 /// Spells types in one file.
 pub(super) struct Spelling<'s, 'a> {
     scope: &'s Scope<'a>,
     pipe: bool,
     builtin_lists: bool,
     short: bool,
+    torch: (u32, u32),
 }
 
 impl<'s, 'a> Spelling<'s, 'a> {
@@ -34,6 +38,7 @@ impl<'s, 'a> Spelling<'s, 'a> {
             pipe: pipe && (!writes("Optional") || annotations().any(|a| !a.quoted && scope.text(a.span).contains(" | "))),
             builtin_lists: torch >= BUILTIN_LISTS && !writes("List") && (writes("list") || pipe),
             short: is_short(scope),
+            torch,
         }
     }
 
@@ -54,16 +59,25 @@ impl<'s, 'a> Spelling<'s, 'a> {
         if ty.list && matches!(ty.base, Base::Text | Base::Dtype | Base::Device) {
             return None;
         }
+        let is_refused = match ty.base {
+            Base::Tensor => self.torch < OPTIONAL_TENSOR_LISTS,
+            Base::Number => true,
+            _ => false,
+        };
+        (!(ty.list && ty.optional && is_refused)).then(|| self.written(one, ty))
+    }
+
+    fn written(&self, one: &str, ty: Type) -> String {
         let list = match (ty.list, self.builtin_lists) {
             (false, _) => one.to_string(),
             (true, true) => format!("list[{one}]"),
             (true, false) => format!("List[{one}]"),
         };
-        Some(match (ty.optional, self.pipe) {
+        match (ty.optional, self.pipe) {
             (false, _) => list,
             (true, true) => format!("{list} | None"),
             (true, false) => format!("Optional[{list}]"),
-        })
+        }
     }
 
     /// The imports that annotations written here need. `None`: a name is taken by something else.
