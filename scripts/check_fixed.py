@@ -73,8 +73,13 @@ class Tree:
     def inventory(self, root):
         return json.loads(self.run(root, "inventory", "--output-format", "json"))
 
+    def errors(self):
+        """What `check` calls an error in the copy: a fix must add none."""
+        findings = json.loads(self.run(self.copy, "check", "--no-cache", "--exit-zero", "--output-format", "json"))
+        return {f"{f['file']}: {f['rule']}: {f['message']}" for f in findings if f["level"] == "error"}
+
     def checks(self):
-        before = self.inventory(self.original)
+        before, errors = self.inventory(self.original), self.errors()
         yield f"share: {share(before)}", []
         named = {line[6:].split("\t")[0].strip() for line in self.check("--diff").splitlines() if line.startswith("+++ b/")}
         self.check("--fix")
@@ -83,6 +88,7 @@ class Tree:
         yield "untouched", [f"{file}: not in --diff" for file in touched if file not in named]
         again = self.fixed_again()
         yield "again", again
+        yield "errors", [f"new: {error}" for error in sorted(self.errors() - errors)]
         after = self.inventory(self.copy)
         old, new = (collections.Counter(op["op"] for op in inventory["ops"]) for inventory in (before, after))
         yield "names", [f"{op} stands {count} times" for op, count in new.items() if count > max(1, old[op])]
