@@ -9,6 +9,7 @@ CORPUS holds the projects as folders (scripts/fetch_corpus.py makes it). Per pro
   compile   every touched file compiles
   untouched files that --diff does not name are byte for byte what they were
   again     a second run fixes nothing
+  errors    `check` has no error that it had not before
   names     no qualified op name stands twice that did not before
   mutates   the inventory of the fixed tree shows each new op with `mutates` as declared, and no result that is an argument
   cycles    no circle of imports that was not there before (modules of the project, imports that run at import time)
