@@ -21,6 +21,7 @@ Exit status: 0 all hold, 1 one does not.
 import argparse
 import ast
 import collections
+import enum
 import json
 import os
 import pathlib
@@ -138,7 +139,7 @@ class Tree:
             by_file[op["file"]].append(op)
         accepted, problems = 0, []
         for file, ops in by_file.items():
-            module = Signatures(self.copy / file)
+            module = Signatures(self.copy, self.copy / file)
             for op in ops:
                 where = f"{file}:{op['line']} {op['op']}"
                 try:
@@ -154,10 +155,11 @@ class Tree:
 class Signatures:
     """Functions of a file with their bodies taken out, evaluated where their names are found."""
 
-    def __init__(self, path):
+    def __init__(self, root, path, deep=3):
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
         import absent
 
+        self.root, self.path, self.deep, self.modules = root, path, deep, {}
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
         self.names = {"__name__": "signatures"}
         future = any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in self.tree.body)
@@ -168,9 +170,26 @@ class Signatures:
             elif isinstance(statement, (ast.Import, ast.ImportFrom)):
                 for name in statement.names:
                     bound = name.asname or name.name.split(".")[0]
-                    self.names.setdefault(bound, absent.absent(bound))
+                    if bound not in self.names:
+                        found = self.of_tree(statement, name.name)
+                        self.names[bound] = absent.absent(bound) if found is None else found
             elif isinstance(statement, (ast.Assign, ast.AnnAssign, ast.ClassDef)):
                 self.run(statement)
+
+    def of_tree(self, statement, name):
+        """A constant or an enum that another file of the tree holds."""
+        if not isinstance(statement, ast.ImportFrom) or not self.deep:
+            return None
+        folder = self.path.parents[statement.level - 1] if statement.level else self.root
+        module = folder.joinpath(*(statement.module or "").split("."))
+        for path in (module.with_suffix(".py"), module / "__init__.py"):
+            if path not in self.modules and path.is_file():
+                self.modules[path] = Signatures(self.root, path, self.deep - 1)
+            if path in self.modules:
+                found = self.modules[path].names.get(name)
+                is_enum = isinstance(found, type) and issubclass(found, enum.Enum)
+                return found if is_enum or isinstance(found, (bool, int, float, str)) else None
+        return None
 
     def statements(self, body):
         for statement in body:

@@ -285,6 +285,28 @@ def g(x):
     insta::assert_snapshot!(written(&function.replace("shape[0]", "x.shape")));
 }
 
+/// `kernel[grid]` is no item of a tensor, and what `elif` asks a fake asks as well.
+#[test]
+fn kernels_are_no_tensors_and_no_branch_of_a_fake_reads_data() {
+    blocked(
+        "def f(kernel, *, x: torch.Tensor, n: int) -> None:\n    kernel[(n, 2)](x, x, n, 1, B=16)\n",
+        "`kernel`",
+    );
+    let function = "@torch.no_grad()
+def f(x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    if out is None:
+        out = torch.empty_like(x)
+    elif out.data_ptr() % 16:
+        raise ValueError(\"unaligned\")
+    _copy_kernel[(1,)](x, out, 1, 1, B=16)
+    return out
+";
+    let text = format!("{KERNEL}\n\n{function}");
+    let fix = finding(&[("ops/f.py", &text)], "style = \"custom-op\"\n", "f").fix.unwrap();
+    let written: String = fix.edits.iter().map(|(_, edit)| edit.content.as_str()).collect();
+    assert!(!written.contains("data_ptr"), "{written}");
+}
+
 /// `infer_schema` takes `Optional[List[Tensor]]` from torch 2.15 on.
 #[test]
 fn a_list_of_tensors_that_may_be_absent_needs_a_new_torch() {
@@ -299,14 +321,22 @@ def f(x: torch.Tensor, pair: Optional[Tuple[torch.Tensor, torch.Tensor]] = None)
 ";
     let text = format!("{KERNEL}\n\n{function}");
     let written = |version: &str| {
-        let fix = finding(&[("ops/f.py", &text)], &format!("style = \"custom-op\"\ntorch = \"{version}\"\n"), "f");
+        let fix = finding(
+            &[("ops/f.py", &text)],
+            &format!("style = \"custom-op\"\ntorch = \"{version}\"\n"),
+            "f",
+        );
         let edits = fix.fix.unwrap().edits.into_iter();
         edits.map(|(_, edit)| edit.content.to_string()).collect::<String>()
     };
     let list = "Optional[List[torch.Tensor]]";
     assert!(written("2.15").contains(list), "{}", written("2.15"));
     // Then the launch alone becomes an op.
-    assert!(!written("2.14").contains(list) && written("2.14").contains("y: torch.Tensor"), "{}", written("2.14"));
+    assert!(
+        !written("2.14").contains(list) && written("2.14").contains("y: torch.Tensor"),
+        "{}",
+        written("2.14")
+    );
 }
 
 /// `topk` may write whatever it is given: a field of an object as well as an argument. A field that no such call sees is not written.

@@ -1,7 +1,7 @@
 //! `if out is None: out = …`: the allocation moves into the public function, and the op takes a tensor.
 
 use super::Calls;
-use super::fake::reads_no_data;
+use super::fake::own_reads_no_data;
 use super::scope::{Kind, Scope};
 use super::slice::{Refused, Slicer};
 use super::split::Split;
@@ -35,8 +35,7 @@ pub(super) fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], spl
         if rebinds || matches!(kept.kind, StatementKind::Return | StatementKind::With) {
             return Err(refused());
         }
-        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
-        reads_no_data(scope, calls, values, &mut doubts)?;
+        own_reads_no_data(scope, calls, kept, &mut doubts)?;
     }
     if !doubts.is_empty() {
         return Err(refused());

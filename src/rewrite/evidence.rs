@@ -430,7 +430,12 @@ impl<'a> Uses<'_, 'a> {
     fn call(&mut self, value: ValueId, id: CallId) {
         let body = self.scope.body();
         let call = body.call(id);
-        if self.is(call.callee) {
+        // `f(…)`, `kernel[grid](…)`: no tensor is called, nor is an item of one.
+        let called = match body.op(call.callee) {
+            Op::Index(object, _) => object,
+            _ => call.callee,
+        };
+        if self.is(called) {
             self.found.other = true;
         }
         let grid = match body.op(call.callee) {

@@ -5,7 +5,7 @@ use super::scope::{Kind, Scope, find_function};
 use super::slice::{Live, Refused, Slicer};
 use super::split::Split;
 use super::writer::{Comments, Writer};
-use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, StatementId, StatementKind, UnaryOp, ValueId};
+use crate::facts::{ArgKind, Call, FunctionId, GuardKind, Op, Statement, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Registration};
 
 /// A fake implementation.
@@ -34,12 +34,7 @@ pub(super) fn fake(scope: &Scope, calls: &Calls, split: &Split, indent: &str) ->
         if !slicer.kept[i] || statement.kind == StatementKind::With {
             continue;
         }
-        let values = if statement.blocks.is_empty() {
-            statement.values
-        } else {
-            statement.header_values
-        };
-        reads_no_data(scope, calls, values, &mut doubts)?;
+        own_reads_no_data(scope, calls, statement, &mut doubts)?;
     }
     let mut lines = Writer::write(&slicer, &body.top, indent, Comments::Dropped)?;
     let kept: Vec<StatementId> = body.top.iter().copied().filter(|s| slicer.kept[s.index()]).collect();
@@ -165,6 +160,18 @@ const READ_FUNCTIONS: [&str; 9] = [
     "torch.allclose",
     "torch.histc",
 ];
+
+/// The same as [`reads_no_data`] for a statement without those in its blocks: an `elif` is asked as an `if` is.
+pub(super) fn own_reads_no_data(scope: &Scope, calls: &Calls, statement: &Statement, doubts: &mut Vec<String>) -> Result<(), Refused> {
+    let body = scope.body();
+    let mut from = statement.values.0;
+    for inner in statement.blocks.iter().flat_map(|block| &block.statements) {
+        let (start, end) = body.statements[inner.index()].values;
+        reads_no_data(scope, calls, (from, start), doubts)?;
+        from = end;
+    }
+    reads_no_data(scope, calls, (from, statement.values.1), doubts)
+}
 
 /// Checks that values of a range can be computed without reading what a tensor holds, and without a launch.
 pub(super) fn reads_no_data(scope: &Scope, calls: &Calls, range: (ValueId, ValueId), doubts: &mut Vec<String>) -> Result<(), Refused> {

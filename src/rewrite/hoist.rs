@@ -2,7 +2,7 @@
 //! reads nothing. `if indices is None: indices = make_indices(lengths)`.
 
 use super::Calls;
-use super::fake::reads_no_data;
+use super::fake::{own_reads_no_data, reads_no_data};
 use super::scope::Scope;
 use super::slice::{Refused, Slicer};
 use super::split::Split;
@@ -40,8 +40,7 @@ pub(super) fn hoist(scope: &Scope, calls: &Calls, split: &mut Split, indent: &st
         if params || matches!(kept.kind, StatementKind::Return | StatementKind::With | StatementKind::Raise) {
             return Ok(false);
         }
-        let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
-        if !moved && reads_no_data(scope, calls, values, &mut Vec::new()).is_err() {
+        if !moved && own_reads_no_data(scope, calls, kept, &mut Vec::new()).is_err() {
             return Ok(false);
         }
     }

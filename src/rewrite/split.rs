@@ -3,7 +3,7 @@
 
 use super::Calls;
 use super::allocation::allocate_outside;
-use super::fake::{reads_no_data, returned, short};
+use super::fake::{own_reads_no_data, returned, short};
 use super::paths;
 use super::scope::{Kind, Scope};
 use super::signature::{Base, Promise, Type, split as parts};
@@ -450,7 +450,7 @@ fn views(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], indent: &str
     let mut doubts = Vec::new();
     for (_, kept) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
         let values = if kept.blocks.is_empty() { kept.values } else { kept.header_values };
-        reads_no_data(scope, calls, values, &mut doubts)?;
+        own_reads_no_data(scope, calls, kept, &mut doubts)?;
         for v in (values.0.0..values.1.0).map(ValueId) {
             only_views(scope, v)?;
         }

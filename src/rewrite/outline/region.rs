@@ -1,7 +1,7 @@
 //! Candidate regions: statements around launches, with what goes in and what comes out.
 
 use super::super::Calls;
-use super::super::fake::{reads_no_data, short};
+use super::super::fake::{own_reads_no_data, short};
 use super::super::scope::{Kind, Scope};
 use super::super::signature::{Base, Type};
 use super::super::slice::{Refused, Slicer};
@@ -708,12 +708,7 @@ impl Outliner<'_, '_> {
             if statement.kind == StatementKind::With {
                 continue;
             }
-            let values = if statement.blocks.is_empty() {
-                statement.values
-            } else {
-                statement.header_values
-            };
-            reads_no_data(self.scope, self.calls, values, doubts)?;
+            own_reads_no_data(self.scope, self.calls, statement, doubts)?;
         }
         Ok(())
     }
