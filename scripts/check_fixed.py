@@ -137,9 +137,9 @@ class Tree:
         by_file = collections.defaultdict(list)
         for op in ops:
             by_file[op["file"]].append(op)
-        accepted, problems = 0, []
+        accepted, problems, modules = 0, [], {}
         for file, ops in by_file.items():
-            module = Signatures(self.copy, self.copy / file)
+            module = Signatures(self.copy, self.copy / file, modules=modules)
             for op in ops:
                 where = f"{file}:{op['line']} {op['op']}"
                 try:
@@ -155,11 +155,11 @@ class Tree:
 class Signatures:
     """Functions of a file with their bodies taken out, evaluated where their names are found."""
 
-    def __init__(self, root, path, deep=3):
+    def __init__(self, root, path, deep=2, modules=None):
         sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
         import absent
 
-        self.root, self.path, self.deep, self.modules = root, path, deep, {}
+        self.root, self.path, self.deep, self.modules = root, path, deep, {} if modules is None else modules
         self.tree = ast.parse(path.read_text(encoding="utf-8"))
         self.names = {"__name__": "signatures"}
         future = any(isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in self.tree.body)
@@ -184,8 +184,9 @@ class Signatures:
         module = folder.joinpath(*(statement.module or "").split("."))
         for path in (module.with_suffix(".py"), module / "__init__.py"):
             if path not in self.modules and path.is_file():
-                self.modules[path] = Signatures(self.root, path, self.deep - 1)
-            if path in self.modules:
+                self.modules[path] = None  # a circle of imports
+                self.modules[path] = Signatures(self.root, path, self.deep - 1, self.modules)
+            if self.modules.get(path):
                 found = self.modules[path].names.get(name)
                 is_enum = isinstance(found, type) and issubclass(found, enum.Enum)
                 return found if is_enum or isinstance(found, (bool, int, float, str)) else None
