@@ -354,7 +354,7 @@ impl<'s, 'a> Search<'s, 'a> {
             let source = &host.resolver.files[at.file.index()].source;
             written_callee(source.slice(Span::new(
                 body.value(value).span.start,
-                call.args.first().map_or(0, |a| a.span.start),
+                call.args.first().map_or(body.value(value).span.end, |a| a.span.start),
             )))
         };
         let library = |path: &str| {
