@@ -95,7 +95,9 @@ class Tree:
         old, new = (collections.Counter(op["op"] for op in inventory["ops"]) for inventory in (before, after))
         yield "names", [f"{op} stands {count} times" for op, count in new.items() if count > max(1, old[op])]
         ops = [op for op in after["ops"] if op["op"] not in old]
-        yield f"mutates: {len(ops)} new ops", [p for p in map(mutates_problem, ops) if p]
+        authored = {(op["file"], op["impl"]): op for op in before["ops"] if op["impl"]}
+        problems = [renamed_problem(op, authored[at]) if (at := (op["file"], op["impl"])) in authored else mutates_problem(op) for op in ops]
+        yield f"mutates: {len(ops)} new ops", [p for p in problems if p]
         yield "cycles", new_cycles(self.original, self.copy)
         try:
             import torch  # noqa: F401
@@ -234,6 +236,15 @@ def share(inventory):
     safe, unsafe = fixes["safe"], fixes["safe"] + fixes["unsafe"]
     of = len(functions) or 1
     return f"{safe} of {len(functions)} safe ({100 * safe / of:.1f} %), {unsafe} with --unsafe ({100 * unsafe / of:.1f} %)"
+
+
+def renamed_problem(op, was):
+    """An op that existed and has a new name only: its list is its author's, and must be as it was."""
+    keys = [key for key in ("declared_mutates", "mutates", "returns_alias_of") if was[key] != op[key]]
+    keys += ["unresolved"] * bool(set(op["unresolved"] or []) - set(was["unresolved"] or []))
+    changed = [f"{key} {was[key]} became {op[key]}" for key in keys]
+    if changed:
+        return f"{op['op']}, which was {was['op']}, at {op['file']}:{op['line']}: {', '.join(changed)}"
 
 
 def mutates_problem(op):

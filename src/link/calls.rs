@@ -3,7 +3,8 @@
 use super::dispatch::Methods;
 use super::host::Host;
 use super::reach;
-use crate::facts::{Op, ValueId};
+use super::resolve::{ClassRef, Entity};
+use crate::facts::{MODULE, Op, ValueId};
 use crate::program::{Caller, FunctionRef};
 use crate::source::{FileId, Place};
 use rayon::prelude::*;
@@ -66,7 +67,15 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods)
     // Methods are asked for by their names as attributes, but for those of common names.
     let plain = wanted.iter().filter(|f| resolver.function(**f).class.is_none());
     let plain: FxHashSet<FunctionRef> = plain.chain(&methods.open).copied().collect();
-    let mentioned = reach::Mentioned::new(resolver, &plain);
+    let mut mentioned = reach::Mentioned::new(resolver, &plain);
+    let instances = instances(host, wanted);
+    let items = instances.iter().map(|(file, name)| reach::Item::Global(*file, name));
+    mentioned.add(resolver, items);
+    let names = Names {
+        functions: names,
+        instances: instances.iter().map(|(_, name)| *name).collect(),
+        launched: wanted.iter().copied().filter(|f| is_launched(host, *f)).collect(),
+    };
     let per_file: Vec<Vec<(FunctionRef, Caller)>> = resolver
         .files_where(|id, words| methods.concern(id) || mentioned.is_in(id, words))
         .into_par_iter()
@@ -79,9 +88,62 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods)
     found
 }
 
-fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {
+/// What functions are spoken of by.
+struct Names<'a> {
+    functions: FxHashSet<&'a str>,
+    /// Names of objects whose `__call__` is asked for.
+    instances: FxHashSet<&'a str>,
+    /// Functions that a launcher of a framework decorates.
+    launched: FxHashSet<FunctionRef>,
+}
+
+/// Names that modules have for the one object of a class, where its `__call__` is asked for: `KERNEL = Kernel()`.
+fn instances<'m>(host: &Host<'m>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FileId, &'m str)> {
+    let resolver = host.resolver;
+    let class_of = |f: &FunctionRef| {
+        let function = resolver.function(*f);
+        let class = function.class.filter(|_| resolver.text(f.file, function.name) == "__call__")?;
+        Some(ClassRef { file: f.file, class })
+    };
+    let mut classes: Vec<ClassRef> = wanted.iter().filter_map(class_of).collect();
+    classes.sort_unstable();
+    let mut found = Vec::new();
+    for class in classes {
+        let own = Entity::Class(class);
+        let at = FunctionRef {
+            file: class.file,
+            function: MODULE,
+        };
+        let module = resolver.function(at);
+        let made = |v: ValueId| match module.body.op(v) {
+            Op::Call(call) => resolver.entities(at, module.body.call(call).callee).contains(&own),
+            _ => false,
+        };
+        let named = module.bindings.iter().filter(|(_, v)| made(*v));
+        found.extend(named.map(|(n, _)| (class.file, resolver.text(class.file, *n))));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// A decorator of the function launches what it describes, and gives back an object that does more than to be called.
+fn is_launched(host: &Host<'_>, f: FunctionRef) -> bool {
+    let resolver = host.resolver;
+    let parent = resolver.parent(f);
+    resolver.function(f).decorators.iter().any(|d| {
+        let callee = match resolver.body(parent).op(d.value) {
+            Op::Call(call) => resolver.body(parent).call(call).callee,
+            _ => d.value,
+        };
+        host.registry.launcher(resolver, parent, callee, true).is_some()
+    })
+}
+
+fn in_file(host: &Host<'_>, file: FileId, names: &Names<'_>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {
     let facts = host.resolver.facts(file);
-    let here: Vec<bool> = facts.names.iter().map(|n| names.contains(&**n)).collect();
+    let all = |n: &str| names.functions.contains(n) || names.instances.contains(n);
+    let here: Vec<bool> = facts.names.iter().map(|n| all(n)).collect();
     let mut out = Vec::new();
     let mut free = here.clone();
     for import in facts.imports.iter().filter(|i| i.member.is_some_and(|m| here[m.index()])) {
@@ -99,10 +161,19 @@ fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHa
             _ => false,
         };
         let targets = |v: ValueId| -> Vec<FunctionRef> {
-            let mut found = host.resolver.functions(at, v);
+            let mut found = Vec::new();
+            for entity in host.resolver.entities(at, v) {
+                match entity {
+                    Entity::Function(f) | Entity::Bound(f) => found.push(f),
+                    Entity::Instance(class) if !names.instances.is_empty() => found.extend(called_as(host, class)),
+                    _ => {}
+                }
+            }
             found.retain(|f| wanted.contains(f));
             found
         };
+        // `f.register_warmup()` asks something of the object that `f` is, and does not call it.
+        let asked = |value: ValueId| body.iter().any(|(_, v)| matches!(v.op, Op::Attr(object, _) if object == value));
         let mut called: FxHashSet<ValueId> = FxHashSet::default();
         for (value, v) in body.iter() {
             let Op::Call(call_id) = v.op else { continue };
@@ -150,7 +221,9 @@ fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHa
         for (value, v) in body.iter() {
             if matches!(v.op, Op::Free(_) | Op::Attr(..)) && !called.contains(&value) && named(value) {
                 let place = Place { file, span: v.span };
-                out.extend(targets(value).into_iter().map(|f| {
+                let only_asked = |f: &FunctionRef| (names.launched.contains(f) || is_call_method(host, *f)) && asked(value);
+                let handed_on = targets(value).into_iter().filter(|f| !only_asked(f));
+                out.extend(handed_on.map(|f| {
                     (
                         f,
                         Caller {
@@ -164,6 +237,19 @@ fn in_file(host: &Host<'_>, file: FileId, names: &FxHashSet<&str>, wanted: &FxHa
         }
     }
     out
+}
+
+/// The `__call__` of a class.
+fn called_as(host: &Host<'_>, class: ClassRef) -> Vec<FunctionRef> {
+    let members = host.resolver.members(class, "__call__", true).into_iter();
+    let bound = members.filter_map(|e| if let Entity::Bound(f) = e { Some(f) } else { None });
+    bound.collect()
+}
+
+/// What is meant by the object's name is the object, not the method.
+fn is_call_method(host: &Host<'_>, f: FunctionRef) -> bool {
+    let function = host.resolver.function(f);
+    function.class.is_some() && host.resolver.text(f.file, function.name) == "__call__"
 }
 
 fn is_registrar(host: &Host<'_>, at: FunctionRef, callee: ValueId) -> bool {

@@ -3,9 +3,10 @@
 use super::kernel_use;
 use super::scope::{Kind, Scope};
 use super::signature::{Base, Type};
+use super::spread::spread;
 use super::types::Types;
 use crate::facts::{ArgKind, BinaryOp, Call, CallId, CompareOp, Const, GuardKind, Items, Name, Op, ParamKind, UnaryOp, ValueId};
-use crate::program::{FunctionRef, Launch, Program};
+use crate::program::{FunctionRef, KernelId, Launch, Program};
 use std::rc::Rc;
 
 /// Marks that uses leave. Several may be set; [`Types`] weighs them.
@@ -37,6 +38,8 @@ pub(super) struct Evidence {
     pub(super) none: bool,
     /// It is a collection of something.
     pub(super) sequence: bool,
+    /// A kernel takes its items for integers.
+    pub(super) ints: bool,
     /// Nothing that a schema has a type for.
     pub(super) other: bool,
     /// It is used in a way that says nothing.
@@ -62,6 +65,7 @@ impl Evidence {
             tensors: self.tensors | b.tensors,
             none: self.none | b.none,
             sequence: self.sequence | b.sequence,
+            ints: self.ints | b.ints,
             other: self.other | b.other,
             silent: self.silent | b.silent,
             used: self.used | b.used,
@@ -429,7 +433,7 @@ impl<'a> Uses<'_, 'a> {
 
     fn call(&mut self, value: ValueId, id: CallId) {
         let body = self.scope.body();
-        let call = body.call(id);
+        let call = &spread(self.scope, body.call(id));
         // `f(…)`, `kernel[grid](…)`: no tensor is called, nor is an item of one.
         let called = match body.op(call.callee) {
             Op::Index(object, _) => object,
@@ -451,6 +455,12 @@ impl<'a> Uses<'_, 'a> {
                 Op::Tuple(items) | Op::List(items) => self.any(items),
                 _ => false,
             };
+            if let (Some(launch), Op::Index(object, at)) = (launch, body.op(arg.value))
+                && self.is(object)
+                && matches!(body.op(at), Op::Const(Const::Int(_)))
+            {
+                self.found.ints |= self.taken_for_integer(launch, call, position);
+            }
             if !self.is(arg.value) && !nested {
                 continue;
             }
@@ -461,6 +471,19 @@ impl<'a> Uses<'_, 'a> {
                 None => self.argument(value, call, position, nested),
             }
         }
+    }
+
+    /// Every kernel that may be launched takes the argument for an integer, and for nothing else.
+    fn taken_for_integer(&self, launch: &Launch, call: &Call, position: usize) -> bool {
+        let program = self.scope.program;
+        let integer = |&id: &KernelId| {
+            let kernel = program.kernel(id);
+            bound(program, self.scope, call, position, kernel.function).is_some_and(|param| {
+                let used = kernel_use::of_param(self.types, kernel, param, 3);
+                used.int && !used.tensor && !used.float
+            })
+        };
+        launch.via.is_none() && !launch.kernels.is_empty() && launch.kernels.iter().all(integer)
     }
 
     fn launched(&mut self, launch: &Launch, call: &Call, position: usize) {

@@ -228,7 +228,7 @@ fn triton_dtype<'a>(scope: &Scope<'a>, param: &Param) -> Option<&'a str> {
 }
 
 /// The body does nothing with a tuple that a list does not do too.
-fn list_will_do(scope: &Scope, param: u16) -> bool {
+pub(super) fn list_will_do(scope: &Scope, param: u16) -> bool {
     let annotation = scope.function().params[param as usize].annotation;
     let text = annotation.map_or("", |a| scope.text(a.span)).to_lowercase();
     if !text.contains("tuple") && !text.contains("size") {
@@ -268,7 +268,7 @@ pub(super) fn default_is_none(scope: &Scope, param: &Param) -> bool {
 }
 
 /// A schema can hold the default of a parameter that had no type before: the first refusal hides later ones.
-fn default_fits(scope: &Scope, param: &Param) -> bool {
+pub(super) fn default_fits(scope: &Scope, param: &Param) -> bool {
     let parent = FunctionRef {
         function: scope.function().parent,
         ..scope.at
@@ -293,7 +293,7 @@ fn default_fits(scope: &Scope, param: &Param) -> bool {
     })
 }
 
-fn reason(scope: &Scope, param: &Param, refusal: Option<&Refusal>) -> String {
+pub(super) fn reason(scope: &Scope, param: &Param, refusal: Option<&Refusal>) -> String {
     let name = scope.name(param.name);
     match refusal {
         Some(refusal) if refusal.kind != RefusalKind::Unannotated => format!("`{name}`: {}", refusal.reason),

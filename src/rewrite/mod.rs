@@ -6,6 +6,7 @@
 mod allocation;
 mod annotate;
 mod around;
+mod called;
 mod declare;
 mod evidence;
 mod fake;
@@ -31,6 +32,7 @@ mod signature;
 mod slice;
 mod spelling;
 mod split;
+mod spread;
 mod styles;
 mod types;
 mod unreturn;
@@ -196,6 +198,12 @@ impl<'a> Rewrite<'a> {
 
     /// What a fix of a launcher would be: [`Program::functions`] by index.
     pub fn assess(&self, func: usize) -> Assessment {
+        if let Some(called) = self.called(func) {
+            return match called {
+                Ok(called) => self.called_assessment(func, &called),
+                Err(reasons) => Assessment::blocked(reasons),
+            };
+        }
         match self.plan(func) {
             Err(reasons) => match self.outline(func, reasons) {
                 Err(reasons) => Assessment::blocked(reasons),
@@ -219,17 +227,57 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    fn outlined_assessment(&self, func: usize, outlined: &outline::Outlined) -> Assessment {
+    /// Makes an op of the calls of a launcher that must stay as it is.
+    fn called(&self, func: usize) -> Option<Result<called::Called, Vec<String>>> {
+        let func = &self.program.functions[func];
+        called::concerns(func).then(|| called::wrap(self, func))
+    }
+
+    fn called_assessment(&self, func: usize, called: &called::Called) -> Assessment {
+        let (safety, reasons) = self.judged(func, &called.doubts);
+        Assessment {
+            safety,
+            reasons,
+            style: called.style.clone(),
+            op: called.op.clone(),
+            mutates: called.mutates.clone(),
+            part: Vec::new(),
+        }
+    }
+
+    fn called_fix(&self, func: usize, called: called::Called) -> (Assessment, Fix) {
+        let assessment = self.called_assessment(func, &called);
+        let fix = Fix {
+            title: format!(
+                "register the calls of `{}` as `{}`",
+                self.program.function_name(self.program.functions[func].function),
+                assessment.op
+            ),
+            safety: assessment.safety,
+            reasons: assessment.reasons.clone(),
+            edits: called.edits,
+            claims: called.claims,
+        };
+        (assessment, fix)
+    }
+
+    /// What doubts make of a fix, and all that is said of it.
+    fn judged(&self, func: usize, doubts: &[String]) -> (Safety, Vec<String>) {
         let vendored = self.program.file(self.program.functions[func].function.file).vendored;
         let copy = vendored.then(|| "the file is a copy of somebody else's code".to_string());
-        let safety = match (vendored, outlined.doubts.is_empty()) {
+        let safety = match (vendored, doubts.is_empty()) {
             (true, _) => Safety::Shown,
             (false, true) => Safety::Safe,
             (false, false) => Safety::Unsafe,
         };
+        (safety, copy.into_iter().chain(doubts.iter().cloned()).collect())
+    }
+
+    fn outlined_assessment(&self, func: usize, outlined: &outline::Outlined) -> Assessment {
+        let (safety, reasons) = self.judged(func, &outlined.doubts);
         Assessment {
             safety,
-            reasons: copy.into_iter().chain(outlined.doubts.iter().cloned()).collect(),
+            reasons,
             style: outlined.style.clone(),
             op: outlined.ops.join("`, `"),
             mutates: outlined.mutates.clone(),
@@ -258,21 +306,28 @@ impl<'a> Rewrite<'a> {
     pub fn register(&self, func: usize) -> (Assessment, Fix) {
         let function = self.program.functions[func].function;
         let name = self.program.function_name(function);
+        let blocked = |reasons: Vec<String>| {
+            let fix = Fix {
+                title: format!("register `{name}` as an op"),
+                safety: Safety::Shown,
+                reasons: reasons.clone(),
+                edits: Vec::new(),
+                claims: Vec::new(),
+            };
+            (Assessment::blocked(reasons), fix)
+        };
+        match self.called(func) {
+            Some(Ok(called)) => return self.called_fix(func, called),
+            Some(Err(reasons)) => return blocked(reasons),
+            None => {}
+        }
         let plan = match self.plan(func) {
             Ok(plan) => plan,
             Err(reasons) => {
-                let reasons = match self.outline(func, reasons) {
-                    Ok(outlined) => return self.outlined_fix(func, outlined),
-                    Err(reasons) => reasons,
+                return match self.outline(func, reasons) {
+                    Ok(outlined) => self.outlined_fix(func, outlined),
+                    Err(reasons) => blocked(reasons),
                 };
-                let fix = Fix {
-                    title: format!("register `{name}` as an op"),
-                    safety: Safety::Shown,
-                    reasons: reasons.clone(),
-                    edits: Vec::new(),
-                    claims: Vec::new(),
-                };
-                return (Assessment::blocked(reasons), fix);
             }
         };
         let registration = styles::Registration {

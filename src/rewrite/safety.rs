@@ -5,7 +5,7 @@ use super::scope::{Kind, Scope, module_function};
 use super::signature::{Base, Type};
 use super::styles::Route;
 use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, Op, ParamKind, StatementKind, ValueId};
-use crate::program::{Func, Inline, RefusalKind, spoken_state};
+use crate::program::{Func, FunctionRef, Inline, RefusalKind, spoken_state};
 use std::collections::BTreeSet;
 
 /// Reasons, in two grades.
@@ -170,10 +170,31 @@ fn registrar_above(scope: &Scope) -> Option<String> {
             .flat_map(|f| &f.register)
             .any(|r| r.call.rsplit('.').next() == Some(name))
     };
+    let parent = Scope::new(
+        scope.program,
+        scope.knowledge,
+        FunctionRef {
+            function: scope.function().parent,
+            ..scope.at
+        },
+    );
+    let is_registrar = |function: FunctionRef| {
+        let name = format!("{}.{}", scope.program.file(function.file).module, scope.program.qualname(function));
+        scope.knowledge.frameworks.iter().flat_map(|f| &f.register).any(|r| r.call == name)
+    };
+    // A decorator that the project itself defines has been read: it is no registrar, whatever its name.
+    let understood = |value: ValueId| {
+        let callee = match parent.body().op(value) {
+            Op::Call(call) => parent.body().call(call).callee,
+            _ => value,
+        };
+        parent.project_function(callee).is_some_and(|function| !is_registrar(function))
+    };
     let hit = scope
         .function()
         .decorators
         .iter()
+        .filter(|d| !understood(d.value))
         .map(|d| scope.text(d.span).trim_start_matches('@'))
         .find(|text| {
             let callee = text.split('(').next().unwrap_or_default().trim();
@@ -216,13 +237,15 @@ fn attribute_set(scope: &Scope) -> Option<String> {
 /// Call sites in view that pass what the schema does not take.
 pub(super) fn call_sites(scope: &Scope, func: &Func) -> Vec<String> {
     let mut found = BTreeSet::new();
+    // What is called as `object(…)` or `object.method(…)` gets the object first.
+    let skip = u16::from(func.inline == Some(Inline::Method));
     for caller in &func.callers {
         let Some(id) = caller.call else { continue };
         let outer = Scope::new(scope.program, scope.knowledge, caller.function);
         let call = outer.body().call(id);
         for (position, arg) in call.args.iter().enumerate() {
             let param = match arg.kind {
-                ArgKind::Positional => Some(position as u16),
+                ArgKind::Positional => Some(position as u16 + skip),
                 ArgKind::Keyword(name) => scope
                     .function()
                     .params

@@ -6,6 +6,7 @@
 use super::evidence::{self, Evidence};
 use super::scope::{Kind, Scope};
 use super::signature::{Base, Type, WIDTH};
+use super::spread::spread;
 use crate::facts::{ArgKind, CallId, Const, MODULE, Name, Op, ParamKind, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, Kernel, Launch, Program};
@@ -182,7 +183,7 @@ impl<'a> Types<'a> {
                 continue;
             };
             let outer = Scope::typed_at(self, caller.function, depth);
-            let call = outer.body().call(id);
+            let call = &spread(&outer, outer.body().call(id));
             if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::StarStar)) {
                 callers.unknown = true;
                 continue;
@@ -283,6 +284,9 @@ fn decide(e: Evidence, default: Option<Op>, callers: &Callers) -> Option<Inferre
     }
     if e.shape && !numeric {
         return make(Base::Int, true, true);
+    }
+    if e.ints && !numeric && !callers.any(Kind::Tensor) {
+        return make(Base::Int, true, false);
     }
     if numeric && !callers.any(Kind::Tensor) && !callers.any(Kind::Text) {
         return numbers(e, callers).and_then(|base| make(base, false, !e.sequence));

@@ -1,6 +1,9 @@
 //! What the use of a value proves about it: kernels, grids and attributes know what they are given.
 
+use super::super::kernel_use;
 use super::super::scope::{Kind, Scope};
+use super::super::signature::Base;
+use super::super::spread::spread;
 use super::values;
 use crate::facts::{ArgKind, BinaryOp, Call, Const, Name, Op, ParamKind, ValueId};
 use crate::program::{Func, FunctionRef, KernelId};
@@ -157,8 +160,7 @@ impl Evidence {
                 self.add(arg.value, Role::Int);
             }
         }
-        let Some(bound) = bind(scope, call, kernel) else { return };
-        for (param, value) in bound {
+        for (param, value) in bind(scope, &spread(scope, call), kernel) {
             if let Some(role) = role(scope, kernel, param) {
                 self.add(value, role);
             }
@@ -200,10 +202,11 @@ pub(super) fn path(scope: &Scope, mut value: ValueId) -> Option<(ValueId, Vec<Na
 }
 
 /// Which argument each parameter of a kernel gets, where there are no stars before it.
-pub(super) fn bind(scope: &Scope, call: &Call, kernel: KernelId) -> Option<Vec<(u16, ValueId)>> {
+pub(super) fn bind(scope: &Scope, call: &Call, kernel: KernelId) -> Vec<(u16, ValueId)> {
     let function = scope.program.function(scope.program.kernel(kernel).function);
     let file = scope.program.kernel(kernel).function.file;
     let mut bound = Vec::new();
+    let mut starred = false;
     for (position, arg) in call.args.iter().enumerate() {
         let param = match arg.kind {
             ArgKind::Positional => position,
@@ -213,15 +216,67 @@ pub(super) fn bind(scope: &Scope, call: &Call, kernel: KernelId) -> Option<Vec<(
                 let Some(at) = at else { continue };
                 at
             }
-            ArgKind::Star => return None,
+            ArgKind::Star => {
+                starred = true;
+                continue;
+            }
             ArgKind::StarStar => continue,
         };
+        if starred && arg.kind == ArgKind::Positional {
+            continue;
+        }
         let takes = function.params.get(param).is_some_and(|p| p.kind != ParamKind::Star);
         if takes {
             bound.push((param as u16, arg.value));
         }
     }
-    Some(bound)
+    bound
+}
+
+/// The kernel, or a device function that it hands the parameter to, calls it.
+pub(super) fn is_called(scope: &Scope, id: KernelId, param: u16, depth: u32) -> bool {
+    calls_param(scope, scope.program.kernel(id).function, param, depth)
+}
+
+fn calls_param(scope: &Scope, at: FunctionRef, param: u16, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let body = &scope.program.function(at).body;
+    let inner = Scope::new(scope.program, scope.knowledge, at);
+    let own = |v: ValueId| body.op(v) == Op::Param(param);
+    body.calls.iter().any(|call| {
+        own(call.callee)
+            || call.args.iter().enumerate().any(|(position, arg)| {
+                let hit = own(arg.value)
+                    .then(|| inner.project_function(call.callee).filter(|&f| f != at))
+                    .flatten();
+                let to = hit.and_then(|f| Some((f, super::super::evidence::bound(scope.program, &inner, call, position, f)?)));
+                to.is_some_and(|(f, param)| calls_param(scope, f, param, depth))
+            })
+    })
+}
+
+fn is_constexpr(scope: &Scope, at: FunctionRef, param: u16) -> bool {
+    let annotation = scope.program.function(at).params[param as usize].annotation;
+    annotation.is_some_and(|a| scope.program.file(at.file).source.slice(a.span).contains("constexpr"))
+}
+
+/// The number that a parameter is: one that the kernel counts with, or what is no pointer and known at the launch only.
+pub(super) fn number(scope: &Scope, id: KernelId, param: u16) -> Option<Base> {
+    let kernel = scope.program.kernel(id);
+    let own = |w: &crate::program::Write| w.param == param;
+    let pointer = kernel.reads.contains(&param) || kernel.writes.iter().any(own) || kernel.writes_pointees.iter().any(own);
+    if pointer || kernel.unresolved.iter().any(|u| u.0 == param) {
+        return None;
+    }
+    let used = kernel_use::of_param(scope.types()?, kernel, param, 3);
+    if used.none || used.text || used.tensor {
+        return None;
+    }
+    match (used.int, used.number, is_constexpr(scope, kernel.function, param)) {
+        (true, ..) => Some(Base::Int),
+        (_, true, _) | (.., false) => Some(Base::Number),
+        (false, false, true) => None,
+    }
 }
 
 /// What a kernel does with a parameter.
@@ -236,10 +291,7 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     }
     let at = kernel.function;
     let function = scope.program.function(at);
-    let text = |span| scope.program.file(at.file).source.slice(span);
-    let constexpr = function.params[param as usize]
-        .annotation
-        .is_some_and(|a| text(a.span).contains("constexpr"));
+    let constexpr = is_constexpr(scope, at, param);
     if matches!(
         scope.program.name(at.file, function.params[param as usize].name),
         "num_warps" | "num_stages"
@@ -256,9 +308,7 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     } else if has(Use::Size) {
         Some(Role::Int)
     } else if has(Use::Arithmetic) {
-        let whole = scope
-            .types()
-            .is_some_and(|types| super::super::kernel_use::of_param(types, kernel, param, 3).int);
+        let whole = scope.types().is_some_and(|types| kernel_use::of_param(types, kernel, param, 3).int);
         Some(if whole { Role::Int } else { Role::Number })
     } else if constexpr && has(Use::Truth) {
         Some(Role::Flag)

@@ -9,6 +9,7 @@ use super::live::{Liveness, Names, Range, captured};
 use super::types::{Typed, Types, is_schema_type};
 use super::values::{self, Bindings, ids};
 use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
+use crate::finding::Edit;
 use crate::program::{Func, Piece, WriteAt};
 use crate::source::Span;
 use std::cell::Cell;
@@ -40,12 +41,14 @@ pub(super) struct Input {
     pub(super) written: bool,
     /// It arrives as a list, and is used as the tuple that it was.
     pub(super) tuple: bool,
+    /// It is an argument of a launch that is moved alone: the moved text names the parameter already.
+    pub(super) handed: bool,
 }
 
 impl Input {
     /// Something that is read from an object.
     pub(super) fn is_path(&self) -> bool {
-        self.text.contains(['.', '['])
+        !self.handed && self.text.contains(['.', '['])
     }
 }
 
@@ -60,24 +63,38 @@ pub(super) struct Region {
     pub(super) prelude: Vec<(StatementId, bool)>,
     /// What keeps it from being safe.
     pub(super) doubts: Vec<String>,
+    /// Changes of the moved text: what a launch that is moved alone is given, by the name of the parameter.
+    pub(super) handed: Vec<Edit>,
     cost: usize,
+}
+
+impl Region {
+    /// The region of a launch that is moved alone.
+    pub(super) fn of_launch(range: Range, inputs: Vec<Input>, handed: Vec<Edit>, doubts: Vec<String>) -> Self {
+        Self {
+            range,
+            inputs,
+            outputs: Vec::new(),
+            prelude: Vec::new(),
+            doubts,
+            handed,
+            cost: 0,
+        }
+    }
 }
 
 impl Outliner<'_, '_> {
     /// Regions that hold all of these launches: one if that can be, else one for each part.
     pub(super) fn regions(&self, launches: &[ValueId]) -> Result<Vec<Region>, Refused> {
-        let mut first_refusal = None;
         let ranges = self.around(launches)?;
         for tuples in [false, true] {
             self.tuples.set(tuples);
-            first_refusal = None;
-            if let Some(best) = self.cheapest(&ranges, launches, &mut first_refusal) {
+            if let Some(best) = self.cheapest(&ranges, launches) {
                 return Ok(vec![best]);
             }
         }
-        let refusal = first_refusal.unwrap_or_else(|| "there is no statement around its launches".to_string());
         let Some(core) = ranges.first().filter(|core| core.last > core.first) else {
-            return Err(refusal);
+            return self.each_alone(launches);
         };
         let mut regions = Vec::new();
         for at in core.first..=core.last {
@@ -90,19 +107,22 @@ impl Outliner<'_, '_> {
         Ok(regions)
     }
 
-    fn cheapest(&self, ranges: &[Range], launches: &[ValueId], first_refusal: &mut Option<Refused>) -> Option<Region> {
+    /// Each launch as a region of its own.
+    fn each_alone(&self, launches: &[ValueId]) -> Result<Vec<Region>, Refused> {
+        launches.iter().map(|&launch| self.launch_alone(launch)).collect()
+    }
+
+    fn cheapest(&self, ranges: &[Range], launches: &[ValueId]) -> Option<Region> {
         let mut best: Option<Region> = None;
         for core in ranges {
             let mut needed = self.liveness.before(&core.statements()[1..], &Names::new());
             for first in (0..=core.first).rev() {
                 let range = Range { first, ..core.clone() };
                 needed = self.liveness.before(&core.block[first..=first], &needed);
-                match self.evaluate(range, launches, &needed) {
-                    Ok(region) if best.as_ref().is_none_or(|b| region.cost < b.cost) => best = Some(region),
-                    Ok(_) => {}
-                    Err(why) => {
-                        first_refusal.get_or_insert(why);
-                    }
+                if let Ok(region) = self.evaluate(range, launches, &needed)
+                    && best.as_ref().is_none_or(|b| region.cost < b.cost)
+                {
+                    best = Some(region);
                 }
                 if first > 0 && self.leaves(&core.block[first - 1..first]) {
                     break;
@@ -113,7 +133,7 @@ impl Outliner<'_, '_> {
     }
 
     /// The blocks that hold all launches, innermost first, each cut to the statements with launches.
-    fn around(&self, launches: &[ValueId]) -> Result<Vec<Range>, Refused> {
+    pub(super) fn around(&self, launches: &[ValueId]) -> Result<Vec<Range>, Refused> {
         let body = self.scope.body();
         let chain = |v: ValueId| {
             let mut chain = Vec::new();
@@ -225,6 +245,7 @@ impl Outliner<'_, '_> {
             inputs,
             outputs,
             doubts,
+            handed: Vec::new(),
         })
     }
 
@@ -252,7 +273,7 @@ impl Outliner<'_, '_> {
     }
 
     /// Nothing in the range speaks of the function that it stands in.
-    fn stays(&self, values: (ValueId, ValueId)) -> Result<(), Refused> {
+    pub(super) fn stays(&self, values: (ValueId, ValueId)) -> Result<(), Refused> {
         let body = self.scope.body();
         for v in ids(values) {
             match body.op(v) {
@@ -374,7 +395,7 @@ impl Outliner<'_, '_> {
         if let Some(typed) = told.filter(|t| is_schema_type(t.ty)) {
             let tuple = typed.ty.list && self.as_tuple(text, &used, values)?;
             if !typed.proven {
-                doubts.push(format!("nothing proves that `{text}` is a {}", word(typed.ty.base)));
+                doubts.push(format!("nothing proves that `{text}` is {}", word(typed.ty)));
             }
             let mut input = Found::new(text.to_string(), typed.ty, used);
             input.input.tuple = tuple;
@@ -500,7 +521,7 @@ impl Outliner<'_, '_> {
                     Some(typed) => {
                         let tuple = typed.ty.list && self.as_tuple(&path, &reads, values)?;
                         if !typed.proven {
-                            doubts.push(format!("nothing proves that `{path}` is a {}", word(typed.ty.base)));
+                            doubts.push(format!("nothing proves that `{path}` is {}", word(typed.ty)));
                         }
                         if !self.always_read(&reads, values) && !attribute.is_some_and(|a| self.is_set(a)) {
                             doubts.push(format!("`{path}` would be read where it may not exist"));
@@ -645,23 +666,14 @@ impl Outliner<'_, '_> {
                 }
             }
             if !passed {
-                let what = match piece {
-                    Piece::Param(p) => self.scope.name(self.scope.function().params[*p as usize].name).to_string(),
-                    Piece::State(path) => path.clone(),
-                    Piece::Capture(name) => self.scope.name(*name).to_string(),
-                    Piece::Fresh(v, _) => short(self.scope, *v),
-                };
-                return Err(match &write.unknown {
-                    None => format!("it writes `{what}`, which the op would not be given"),
-                    Some(why) => format!("it may write `{what}`, which the op would not be given: {why}"),
-                });
+                return Err(what_is_written(self.scope, self.func, write));
             }
         }
         Ok(local.len())
     }
 
     /// Memory that is written by an address has no argument that could be declared.
-    fn writes_by_address(&self, span: Span) -> Result<(), Refused> {
+    pub(super) fn writes_by_address(&self, span: Span) -> Result<(), Refused> {
         let (file, body) = (self.func.function.file, self.scope.function().span);
         for write in self.func.state_writes.iter().filter(|write| write.path.starts_with('*')) {
             let own = |within: Span| {
@@ -714,6 +726,20 @@ impl Outliner<'_, '_> {
     }
 }
 
+/// Why a write stands in the way: the op would not be given what is written.
+pub(super) fn what_is_written(scope: &Scope, func: &Func, write: &WriteAt) -> Refused {
+    let what = match &func.memory.pieces[write.piece as usize] {
+        Piece::Param(p) => scope.name(scope.function().params[*p as usize].name).to_string(),
+        Piece::State(path) => path.clone(),
+        Piece::Capture(name) => scope.name(*name).to_string(),
+        Piece::Fresh(v, _) => short(scope, *v),
+    };
+    match &write.unknown {
+        None => format!("it writes `{what}`, which the op would not be given"),
+        Some(why) => format!("it may write `{what}`, which the op would not be given: {why}"),
+    }
+}
+
 /// An input with the values that it stands for.
 struct Found {
     input: Input,
@@ -730,6 +756,7 @@ impl Found {
                 ty,
                 written: false,
                 tuple: false,
+                handed: false,
             },
             values,
         }
@@ -759,23 +786,27 @@ fn name_params(inputs: &mut [Input], mut taken: BTreeSet<String>) {
     }
 }
 
-fn is_keyword(name: &str) -> bool {
+pub(super) fn is_keyword(name: &str) -> bool {
     const KEYWORDS: [&str; 12] = [
         "lambda", "from", "import", "in", "is", "not", "and", "or", "if", "else", "for", "def",
     ];
     KEYWORDS.contains(&name)
 }
 
-fn word(base: Base) -> &'static str {
-    match base {
-        Base::Tensor => "tensor",
-        Base::Int => "int",
-        Base::Float => "float",
-        Base::Bool => "bool",
-        Base::Number => "number",
-        Base::Text => "string",
-        Base::Dtype => "dtype",
-        Base::Device => "device",
-        Base::None | Base::Other => "value of a schema type",
+pub(super) fn word(ty: Type) -> &'static str {
+    match (ty.base, ty.list) {
+        (Base::Tensor, false) => "a tensor",
+        (Base::Int, false) => "an int",
+        (Base::Float, false) => "a float",
+        (Base::Bool, false) => "a bool",
+        (Base::Number, false) => "a number",
+        (Base::Text, false) => "a string",
+        (Base::Dtype, false) => "a dtype",
+        (Base::Device, false) => "a device",
+        (Base::Tensor, true) => "a list of tensors",
+        (Base::Int, true) => "a list of ints",
+        (Base::Float, true) => "a list of floats",
+        (Base::Bool, true) => "a list of bools",
+        _ => "a value of a schema type",
     }
 }

@@ -286,7 +286,7 @@ impl Outline<'_, '_> {
             return Err("the launch shares its line with another statement".to_string());
         }
         let span = Span::new(comment_above(source, line), source.line_end(last));
-        let text = source.slice(span);
+        let text = &signature::edited(self.scope, span, &self.region.handed);
         if own != indent && (text.contains("\"\"\"") || text.contains("'''")) {
             return Err("a string over several lines stands in its way".to_string());
         }
