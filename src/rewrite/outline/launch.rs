@@ -11,7 +11,8 @@ use super::evidence::{self, Role};
 use super::live::Range;
 use super::region::{Input, Outliner, Region, is_keyword, what_is_written, word};
 use super::types::{Typed, is_schema_type};
-use crate::facts::{Arg, ArgKind, Call, FunctionKind, Op, StatementKind, ValueId};
+use super::values;
+use crate::facts::{Arg, ArgKind, Body, Call, FunctionId, FunctionKind, Op, ParamKind, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::program::KernelId;
 use crate::source::Span;
@@ -233,13 +234,12 @@ impl Outliner<'_, '_> {
             span,
             through: None,
         };
-        let display = matches!(body.op(grid), Op::Tuple(items) if body.items(items).iter().all(|&v| !matches!(body.op(v), Op::Star(_))));
         let told = self.types.join(&[grid]).filter(|t| t.ty.base == Base::Int && !t.ty.optional);
         let mut ints = Typed::of(Base::Int);
         ints.ty.list = true;
         let typed = told
-            .or(display.then_some(ints))
-            .ok_or_else(|| format!("`{}` is a grid that cannot be read", self.scope.text(span)))?;
+            .or(self.is_tuple(grid).then_some(ints))
+            .ok_or_else(|| self.unread_grid(grid, span))?;
         self.hand(written, Some(typed), "grid", making)?;
         // Launchers add to a grid as to a tuple.
         if let Some(handed) = making.handed.iter_mut().find(|h| h.value == grid && typed.ty.list) {
@@ -248,13 +248,26 @@ impl Outliner<'_, '_> {
         Ok(())
     }
 
-    fn grid_function(&self, id: crate::facts::FunctionId, span: Span, making: &mut Making) -> Result<(), Refused> {
+    /// Why a grid cannot be handed over.
+    fn unread_grid(&self, grid: ValueId, span: Span) -> Refused {
+        let text = self.scope.text(span);
+        let outer = match self.scope.body().op(grid) {
+            Op::Free(name) => self.types.enclosing(name).map(|outer| (self.scope.program.function(outer), name)),
+            _ => None,
+        };
+        let made = outer.and_then(|(outer, name)| Some((outer, outer.assigned.iter().find(|a| a.0 == name)?)));
+        if made.is_some_and(|(outer, (_, values))| values.iter().all(|&v| matches!(outer.body.op(v), Op::Function(_)))) {
+            return format!("a callable would be handed over: `{text}` makes the grid");
+        }
+        format!("it cannot be told what the grid `{text}` is")
+    }
+
+    fn grid_function(&self, id: FunctionId, span: Span, making: &mut Making) -> Result<(), Refused> {
         let facts = self.scope.facts();
         let function = facts.function(id);
         let named = self.scope.text(span).trim();
-        if function.kind != FunctionKind::Lambda {
-            return Err(format!("a callable would be handed over: `{named}` makes the grid"));
-        }
+        let written = self.as_lambda(id);
+        let written = written.ok_or_else(|| format!("a callable would be handed over: `{named}` makes the grid"))?;
         let own = |name| function.param(name).is_some();
         let read = function.body.values.iter().filter_map(|v| match v.op {
             Op::Free(name) if !own(name) && self.locals.contains(&name) => Some(name),
@@ -278,11 +291,55 @@ impl Outliner<'_, '_> {
             making.bare.insert(text.to_string(), value);
         }
         if is_name(named) {
-            let lambda = self.scope.text(function.span);
-            making.taken.extend(names_in(lambda));
-            making.edits.push(Edit::replace(span, one_line(lambda)?));
+            making.taken.extend(names_in(&written));
+            making.edits.push(Edit::replace(span, one_line(&written)?));
         }
         Ok(())
+    }
+
+    /// A lambda as it is written, or a function that only returns an expression as one.
+    fn as_lambda(&self, id: FunctionId) -> Option<String> {
+        let facts = self.scope.facts();
+        let function = facts.function(id);
+        // What is nested reads names of its own.
+        if facts.functions().any(|(_, f)| f.parent == id) {
+            return None;
+        }
+        if function.kind == FunctionKind::Lambda {
+            return Some(self.scope.text(function.span).to_string());
+        }
+        let plain = function.kind == FunctionKind::Def && function.decorators.is_empty() && function.docstring.is_none();
+        let [only] = function.body.top.as_slice() else { return None };
+        let statement = &function.body.statements[only.index()];
+        let params: Vec<&str> = function.params.iter().map(|p| self.scope.name(p.name)).collect();
+        let bare = function
+            .params
+            .iter()
+            .all(|p| p.default.is_none() && p.kind == ParamKind::Positional);
+        let value = self.scope.text(statement.span).strip_prefix("return")?.trim();
+        (plain && bare && statement.kind == StatementKind::Return).then(|| format!("lambda {}: {value}", params.join(", ")))
+    }
+
+    /// On every path a tuple of known length.
+    fn is_tuple(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        let whole = |body: &Body, op: Op| match op {
+            Op::Tuple(items) => body.items(items).iter().all(|&v| !matches!(body.op(v), Op::Star(_))),
+            _ => false,
+        };
+        let made = |op: Op| match op {
+            Op::Call(call) => self.scope.project_function(body.call(call).callee).is_some_and(|f| {
+                let inner = &self.scope.program.function(f).body;
+                let mut results = inner.iter().filter_map(|(_, v)| match v.op {
+                    Op::Return(result) => Some(result),
+                    _ => None,
+                });
+                let mut results = results.by_ref().peekable();
+                results.peek().is_some() && results.all(|v| whole(inner, inner.op(v)))
+            }),
+            op => whole(body, op),
+        };
+        !values::may_be(body, value, &|op| !made(op))
     }
 
     fn argument(&self, arg: &Arg, making: &mut Making) -> Result<(), Refused> {
