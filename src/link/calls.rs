@@ -64,20 +64,23 @@ impl Callers {
 fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods) -> FxHashMap<FunctionRef, Vec<Caller>> {
     let resolver = host.resolver;
     let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
-    // Methods are asked for by their names as attributes, but for those of common names.
+    // Calls of methods are asked for by their names as attributes, but for those of common names.
     let plain = wanted.iter().filter(|f| resolver.function(**f).class.is_none());
     let plain: FxHashSet<FunctionRef> = plain.chain(&methods.open).copied().collect();
     let mut mentioned = reach::Mentioned::new(resolver, &plain);
     let instances = instances(host, wanted);
     let items = instances.iter().map(|(file, name)| reach::Item::Global(*file, name));
-    mentioned.add(resolver, items);
+    if !instances.is_empty() {
+        mentioned.add(resolver, items);
+    }
     let names = Names {
         functions: names,
         instances: instances.iter().map(|(_, name)| *name).collect(),
         launched: wanted.iter().copied().filter(|f| is_launched(host, *f)).collect(),
     };
+    let passed_on = methods.passed_on(resolver);
     let per_file: Vec<Vec<(FunctionRef, Caller)>> = resolver
-        .files_where(|id, words| methods.concern(id) || mentioned.is_in(id, words))
+        .files_where(|id, words| methods.concern(id) || mentioned.is_in(id, words) || passed_on(id, words))
         .into_par_iter()
         .map(|file| in_file(host, file, &names, wanted))
         .collect();

@@ -1,12 +1,13 @@
 //! Calls of methods through an object of which only a base class is known, or nothing.
 
 use super::calls::{Edge, Sure};
+use super::reach;
 use super::receivers::{self, Object};
 use super::resolve::{ClassRef, Entity, Resolver};
 use crate::facts::{ArgKind, Op, ParamKind, ValueId};
 use crate::program::{Caller, FunctionRef, ProgramFile};
 use crate::source::{FileId, Place};
-use crate::words::{Sought, Word};
+use crate::words::{Sought, Word, Words};
 use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -24,10 +25,14 @@ struct Method {
 /// The methods among the functions that are asked for, and where they may be spoken of.
 pub(crate) struct Methods<'m> {
     names: Vec<(&'m str, Vec<Method>)>,
-    /// For each file the names that it may call or mention.
+    /// For each file the names that it may call.
     files: Vec<Vec<u32>>,
     /// Methods that too many files may call.
     pub(crate) open: Vec<FunctionRef>,
+    /// Methods that some file speaks of without a call.
+    passed_on: FxHashSet<FunctionRef>,
+    /// Files that do.
+    passing: Vec<bool>,
 }
 
 impl<'m> Methods<'m> {
@@ -44,32 +49,63 @@ impl<'m> Methods<'m> {
             });
         }
         let names: Vec<(&str, Vec<Method>)> = by_name.into_iter().collect();
-        let asked: Vec<Asked> = names.iter().map(|(name, methods)| Asked::new(resolver, name, methods)).collect();
+        let asked: Vec<Asked> = names
+            .par_iter()
+            .map(|(name, methods)| Asked::new(resolver, name, methods))
+            .collect();
         let mut by_word: FxHashMap<Word, Vec<u32>> = FxHashMap::default();
         for (i, (name, _)) in names.iter().enumerate() {
             by_word.entry(Word::of(name).as_attribute()).or_default().push(i as u32);
         }
         let sought = Sought::new(by_word);
-        let concerned = |file: &ProgramFile| {
-            let named = sought.in_text(&file.words).flatten().copied();
-            let mut these: Vec<u32> = named.filter(|&i| asked[i as usize].concerns(&file.source.text)).collect();
-            these.sort_unstable();
+        let spoken = |(i, file): (usize, &ProgramFile)| {
+            let file = Text {
+                id: FileId(i as u32),
+                text: &file.source.text,
+                words: &file.words,
+            };
+            let mut these: Vec<(u32, Spoken)> = sought
+                .in_text(file.words)
+                .flatten()
+                .map(|&i| (i, asked[i as usize].spoken_in(&file)))
+                .collect();
+            these.sort_unstable_by_key(|(i, _)| *i);
             these
         };
-        let mut files: Vec<Vec<u32>> = resolver.files.par_iter().map(concerned).collect();
+        let found: Vec<Vec<(u32, Spoken)>> = resolver.files.par_iter().enumerate().map(spoken).collect();
+        let mut files: Vec<Vec<u32>> = found.iter().map(|names| with(names, |spoken| spoken.called)).collect();
         let mut counts = vec![0; asked.len()];
         files.iter().flatten().for_each(|&i| counts[i as usize] += 1);
         files
-            .par_iter_mut()
+            .iter_mut()
             .for_each(|names| names.retain(|&i| counts[i as usize] <= MOST_FILES));
         let common = names.iter().enumerate().filter(|(i, _)| counts[*i] > MOST_FILES);
         let open = common.flat_map(|(_, (_, methods))| methods.iter().map(|m| m.function)).collect();
-        Self { names, files, open }
+        let mentions: Vec<Vec<u32>> = found.iter().map(|names| with(names, |spoken| spoken.passed_on)).collect();
+        let passed_on = mentions
+            .iter()
+            .flatten()
+            .flat_map(|&i| names[i as usize].1.iter().map(|m| m.function));
+        let passed_on = passed_on.collect();
+        let passing = mentions.iter().map(|names| !names.is_empty()).collect();
+        Self {
+            names,
+            files,
+            open,
+            passed_on,
+            passing,
+        }
     }
 
-    /// The file may call or mention one of the methods.
+    /// The file may call one of the methods.
     pub(crate) fn concern(&self, file: FileId) -> bool {
         !self.files[file.index()].is_empty()
+    }
+
+    /// Whether a file may speak of one of the methods without calling it.
+    pub(crate) fn passed_on<'r>(&'r self, resolver: &Resolver<'_>) -> impl Fn(FileId, &Words) -> bool + Sync + use<'r, 'm> {
+        let mentioned = reach::Mentioned::new(resolver, &self.passed_on);
+        move |file, words| self.passing[file.index()] && mentioned.is_in(file, words)
     }
 
     /// Calls that may be one of a method, though the callee does not resolve to it; each list in order of the place.
@@ -91,39 +127,133 @@ impl<'m> Methods<'m> {
     }
 }
 
+/// How a text speaks of an attribute.
+#[derive(Clone, Copy, Default)]
+struct Spoken {
+    /// It calls what may be one of the methods.
+    called: bool,
+    /// It speaks of the attribute without a call.
+    passed_on: bool,
+}
+
+fn with(names: &[(u32, Spoken)], is: impl Fn(&Spoken) -> bool) -> Vec<u32> {
+    names.iter().filter(|(_, spoken)| is(spoken)).map(|(i, _)| *i).collect()
+}
+
+/// A file before it is parsed.
+struct Text<'t> {
+    id: FileId,
+    text: &'t str,
+    words: &'t Words,
+}
+
 /// How calls of a name look in a text.
 struct Asked {
     member: String,
     least: usize,
     most: usize,
+    /// The methods' classes and those under them.
+    classes: FxHashSet<Word>,
+    /// Where their classes and those above them are.
+    above: FxHashSet<FileId>,
 }
 
 impl Asked {
     fn new(resolver: &Resolver<'_>, name: &str, methods: &[Method]) -> Self {
-        let (mut least, mut most) = (usize::MAX, 0);
+        let mut asked = Self {
+            member: format!(".{name}"),
+            least: usize::MAX,
+            most: 0,
+            classes: FxHashSet::default(),
+            above: FxHashSet::default(),
+        };
         for method in methods {
             let (few, many) = arguments(resolver, method.function);
-            least = least.min(few);
-            most = most.max(many);
+            asked.least = asked.least.min(few);
+            asked.most = asked.most.max(many);
+            asked.above.extend(method.lineage.iter().map(|class| class.file));
+            if let Some(class) = resolver.function(method.function).class {
+                let facts = resolver.facts(method.function.file);
+                let class = facts.name(facts.classes[class.index()].name);
+                asked.classes.extend(&reach::speakers_of(resolver, class).classes);
+            }
         }
-        Self {
-            member: format!(".{name}"),
-            least,
-            most,
-        }
+        asked
     }
 
-    /// Where the text calls the attribute, it does so with a fitting number of arguments; or it speaks of it without a call.
-    fn concerns(&self, text: &str) -> bool {
-        memmem::find_iter(text.as_bytes(), self.member.as_bytes()).any(|at| {
-            let rest = &text[at + self.member.len()..];
+    fn spoken_in(&self, file: &Text) -> Spoken {
+        let mut spoken = Spoken::default();
+        let mut related = None;
+        for at in memmem::find_iter(file.text.as_bytes(), self.member.as_bytes()) {
+            let rest = &file.text[at + self.member.len()..];
             match rest.bytes().next() {
-                Some(b'(') => written_arguments(&rest[1..]).is_none_or(|n| self.least <= n && n <= self.most),
-                Some(b) => !(b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80),
-                None => true,
+                Some(b'(') if spoken.called => {}
+                Some(b'(') => {
+                    let fits = written_arguments(&rest[1..]).is_none_or(|n| self.least <= n && n <= self.most);
+                    spoken.called = fits && self.may_be(file, receiver(file.text, at), &mut related);
+                }
+                Some(b) => spoken.passed_on |= !(b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80),
+                None => spoken.passed_on = true,
             }
-        })
+        }
+        spoken
     }
+
+    /// Whether what is written before the dot may have one of the methods.
+    fn may_be(&self, file: &Text, receiver: Receiver, related: &mut Option<bool>) -> bool {
+        // A class of the file is one of the methods' classes, or under one: then the file has its name; or it is above one.
+        let mut related = || *related.get_or_insert_with(|| file.words.has_any(&self.classes));
+        match receiver {
+            Receiver::Super => related(),
+            Receiver::Own => related() || self.above.contains(&file.id),
+            Receiver::Root(root) => !is_module(file.text, root),
+            Receiver::Other => true,
+        }
+    }
+}
+
+/// What is written before the dot of an attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receiver<'t> {
+    /// `super().name`
+    Super,
+    /// `self.name` in a class.
+    Own,
+    /// `root.name`, `root.more.name`
+    Root(&'t str),
+    Other,
+}
+
+fn receiver(text: &str, dot: usize) -> Receiver<'_> {
+    let before = text[..dot].trim_end();
+    if before.ends_with("super()") {
+        return Receiver::Super;
+    }
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    let start = before.trim_end_matches(is_part).len();
+    let (chain, before) = (&before[start..], &before[..start]);
+    if chain.is_empty() || chain.starts_with('.') || before.ends_with([')', ']', '"', '\'']) {
+        return Receiver::Other;
+    }
+    match chain {
+        "self" if reach::is_in_class(text, dot) => Receiver::Own,
+        "self" => Receiver::Other,
+        _ => Receiver::Root(chain.split('.').next().unwrap_or(chain)),
+    }
+}
+
+/// Whether a name can only be a module in a text: it is imported as one, and wherever else it stands, a dot follows.
+fn is_module(text: &str, name: &str) -> bool {
+    let mut imported = false;
+    for at in reach::words_at(text, name) {
+        let line = reach::line_before(text, at);
+        if line.starts_with("import ") {
+            imported = true;
+        } else if text.as_bytes().get(at + name.len()) != Some(&b'.') && line != "from " {
+            return false;
+        }
+    }
+    imported
 }
 
 /// The least and the most arguments that a method takes, without its object.
@@ -261,7 +391,38 @@ fn of_super(resolver: &Resolver<'_>, at: FunctionRef, object: ValueId) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::written_arguments;
+    use super::{Receiver, is_module, receiver, written_arguments};
+
+    #[test]
+    fn what_stands_before_the_dot_is_read_from_the_text() {
+        let receiver_in = |text: &str| format!("{:?}", receiver(text, text.find(".m(").unwrap()));
+        for (text, wanted) in [
+            ("class A:\n    def f(self):\n        super().m()\n", "Super"),
+            ("class A:\n    def f(self):\n        self.m()\n", "Own"),
+            ("def f(self):\n    self.m()\n", "Other"),
+            ("self.a.b.m()", "Root(\"self\")"),
+            ("torch.m()", "Root(\"torch\")"),
+            ("f(x).m()", "Other"),
+            ("f(x).y.m()", "Other"),
+            ("x[0].m()", "Other"),
+            ("'text'.m()", "Other"),
+            ("a\n    .m()", "Root(\"a\")"),
+        ] {
+            assert_eq!(receiver_in(text), wanted, "{text}");
+        }
+        assert_eq!(receiver(".m()", 0), Receiver::Other);
+    }
+
+    #[test]
+    fn a_module_is_imported_and_never_bound_otherwise() {
+        assert!(is_module(
+            "import torch\nfrom torch import nn\nfrom torch.x import y\ntorch.sum(z)\n",
+            "torch"
+        ));
+        assert!(is_module("import a.b as c\nc.f()\n", "c"));
+        assert!(!is_module("import c\ndef f(c):\n    c.m()\n", "c"));
+        assert!(!is_module("from a import c\nc.m()\n", "c"));
+    }
 
     #[test]
     fn arguments_are_counted_by_commas() {

@@ -15,6 +15,7 @@ use super::resolve::Resolver;
 use crate::source::FileId;
 use crate::words::{Word, Words};
 pub(crate) use holders::holders;
+pub(crate) use lines::{is_in_class, line_before, words_at};
 pub(crate) use mentioned::{Item, Mentioned};
 pub(crate) use outside::{Speakers, Spoken, carriers, speakers_of};
 use rayon::prelude::*;

@@ -18,12 +18,17 @@ pub(super) fn speakers(text: &str, class: &str) -> Vec<Speaker> {
     let mut classes = Vec::new();
     for at in words_at(text, class) {
         let line = line_before(text, at);
-        if let Some(rest) = line.strip_prefix("class ") {
-            classes.extend(
-                first_word(rest)
-                    .filter(|name| *name != class)
-                    .map(|name| Speaker::Class(name.to_owned())),
-            );
+        let behind = &text[at + class.len()..];
+        let mut subclass = |name: Option<&str>| {
+            let name = name.filter(|name| *name != class);
+            classes.extend(name.map(|name| Speaker::Class(name.to_owned())));
+        };
+        if let Some(renamed) = behind.strip_prefix(" as ")
+            && !line.starts_with("except")
+        {
+            subclass(first_word(renamed));
+        } else if let Some(header) = class_header(text, at) {
+            subclass(first_word(header));
         } else if line.starts_with("return") || line.as_bytes().windows(2).any(|pair| pair == b"->") {
             let def = memmem::rfind(&text.as_bytes()[..at], b"def ");
             holder(def.and_then(|def| first_word(&text[def + 4..])));
@@ -31,11 +36,28 @@ pub(super) fn speakers(text: &str, class: &str) -> Vec<Speaker> {
             && (target.contains('.') || !is_local(text, at))
         {
             holder(bound_name(target));
+            // `B = A` for a whole module: what derives from `B` derives from the class.
+            let start = at - line.len();
+            let is_unindented = start == 0 || matches!(text.as_bytes()[start - 1], b'\n' | b'\r');
+            if is_unindented && !target.contains('.') && behind.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
+                subclass(bound_name(target));
+            }
         }
     }
     found.extend(classes);
     found
 }
+
+/// The text between `class` and a place in the header of a class statement, over several lines too.
+fn class_header(text: &str, at: usize) -> Option<&str> {
+    let start = memmem::rfind(&text.as_bytes()[..at], b"class ")?;
+    let header = &text[start + "class ".len()..at];
+    let opens = line_before(text, start).is_empty() && (!header.contains('\n') || header.contains('('));
+    (opens && header.len() < LONGEST_HEADER && !header.contains(':')).then_some(header)
+}
+
+/// Bytes of the header of a class, in all but odd cases.
+const LONGEST_HEADER: usize = 400;
 
 /// Whether a line stands in a function's signature or body: the nearest `def` or `class` above that is indented less.
 pub(super) fn is_local(text: &str, at: usize) -> bool {
@@ -62,8 +84,17 @@ pub(super) fn is_local(text: &str, at: usize) -> bool {
     false
 }
 
+/// Whether a place stands in a class of the module: the last line before it that is not indented opens a class.
+pub(crate) fn is_in_class(text: &str, at: usize) -> bool {
+    let before = &text.as_bytes()[..at];
+    let last = |word: &[u8]| memmem::rfind(before, word).or_else(|| (before.starts_with(&word[1..])).then_some(0));
+    let opens = last(b"\nclass ");
+    let def = last(b"\ndef ").max(last(b"\nasync def "));
+    opens > def
+}
+
 /// Where a word stands in a text.
-pub(super) fn words_at<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
+pub(crate) fn words_at<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> + 't {
     let bytes = text.as_bytes();
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_' || *b >= 0x80);
     memmem::find_iter(bytes, word).filter(move |&at| {
@@ -73,7 +104,7 @@ pub(super) fn words_at<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item =
 }
 
 /// The line up to a place, without its indentation.
-pub(super) fn line_before(text: &str, at: usize) -> &str {
+pub(crate) fn line_before(text: &str, at: usize) -> &str {
     let start = memchr::memrchr(b'\n', &text.as_bytes()[..at]).map_or(0, |i| i + 1);
     text[start..at].trim_start()
 }
@@ -98,11 +129,12 @@ mod tests {
     #[test]
     fn lines_that_name_a_class_name_what_holds_it() {
         let text = "class B(A):\n    z = A()\n    def f(self):\n        x = A()\n        self.y: T = A(1)\nw = A()\ndef make():\n    return A()\n\
-                    def other() -> A:\n    f(A)\nAB = BA\nclass C:\n    v: A\n    def g(\n        self,\n        u: A,\n    ):\n        t = A()\n";
+                    def other() -> A:\n    f(A)\nAB = BA\nclass C:\n    v: A\n    def g(\n        self,\n        u: A,\n    ):\n        t = A()\n\
+                    from a import A as D\nclass E(\n    F,\n    A,\n):\n    pass\ng = A\n";
         let holder = |name: &str| Speaker::Holder(name.into());
-        let wanted = ["z", "y", "w", "make", "other", "v"].map(holder);
-        let mut found = speakers(text, "A");
-        assert_eq!(found.pop(), Some(Speaker::Class("B".into())));
-        assert_eq!(found, wanted);
+        let class = |name: &str| Speaker::Class(name.into());
+        let mut wanted = Vec::from(["z", "y", "w", "make", "other", "v", "g"].map(holder));
+        wanted.extend(["B", "D", "E", "g"].map(class));
+        assert_eq!(speakers(text, "A"), wanted);
     }
 }
