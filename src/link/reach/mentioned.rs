@@ -1,8 +1,9 @@
 //! How files speak of functions of the project.
 
 use super::HANDS;
+use super::imports::{Imported, imported};
 use super::outside::speakers_of;
-use crate::facts::{FunctionKind, MODULE};
+use crate::facts::FunctionKind;
 use crate::link::resolve::{ClassRef, Resolver};
 use crate::program::FunctionRef;
 use crate::source::FileId;
@@ -156,10 +157,17 @@ impl Mentioned {
         let (mut looked, mut imports) = (FxHashSet::default(), Vec::new());
         for _ in 0..HANDS {
             let names = fresh.asked();
-            let files = resolver.files_where(|id, words| names.in_text(words).any(|name| name.is_in(id, words)));
-            fresh.found.extend(&files);
-            let files: Vec<FileId> = files.into_iter().filter(|f| looked.insert(*f)).collect();
-            imports.par_extend(files.par_iter().flat_map_iter(|file| imported(resolver, *file)));
+            let all = resolver.files.par_iter().enumerate().map(|(i, file)| (FileId(i as u32), file));
+            let speaking = all.filter_map(|(id, file)| {
+                let mut spoken = names.in_text(&file.words).filter(|name| name.is_in(id, &file.words)).peekable();
+                spoken.peek().is_some().then(|| (id, spoken.any(|name| name.is_global)))
+            });
+            let speaking: Vec<(FileId, bool)> = speaking.collect();
+            fresh.found.extend(speaking.iter().map(|(id, _)| *id));
+            let globals = speaking.into_iter().filter(|(_, speaks_of_global)| *speaks_of_global);
+            let files: Vec<FileId> = globals.map(|(id, _)| id).filter(|id| looked.insert(*id)).collect();
+            let read = |id: &FileId| imported(*id, &resolver.files[id.index()].source.text);
+            imports.par_extend(files.par_iter().flat_map_iter(read));
             self.join(fresh);
             fresh = Self::default();
             for import in &imports {
@@ -230,6 +238,7 @@ impl Mentioned {
                     }
                 }
                 Owner::Module(_) => {
+                    asked.is_global = true;
                     asked.pairs.extend(beside.words.iter().map(|owner| name.of_owner(*owner)));
                     asked.modules.extend(&beside.words);
                     asked.inside.extend(&beside.inside);
@@ -248,6 +257,8 @@ impl Mentioned {
 #[derive(Default)]
 struct AskedName {
     name: Word,
+    /// A module binds it: who imports it hands it on.
+    is_global: bool,
     /// The name together with that of a module.
     pairs: Vec<Word>,
     /// The modules.
@@ -265,36 +276,6 @@ impl AskedName {
             || words.star_like && words.has_any(&self.modules)
             || words.has_any(&self.beside)
     }
-}
-
-/// `from module import member as bound` at module level; without a member, `from module import *`.
-struct Imported {
-    file: FileId,
-    module: Option<Word>,
-    member: Option<(Word, Word)>,
-}
-
-fn imported(resolver: &Resolver<'_>, file: FileId) -> Vec<Imported> {
-    let facts = resolver.facts(file);
-    let last = |module: &str| module.rsplit('.').next().filter(|last| !last.is_empty()).map(Word::of);
-    let named = facts
-        .imports
-        .iter()
-        .filter(|import| import.function == MODULE)
-        .filter_map(|import| {
-            let member = import.member?;
-            Some(Imported {
-                file,
-                module: last(facts.name(import.module)),
-                member: Some((Word::of(facts.name(member)), Word::of(facts.name(import.bound)))),
-            })
-        });
-    let stars = facts.star_imports.iter().map(|import| Imported {
-        file,
-        module: last(facts.name(import.module)),
-        member: None,
-    });
-    named.chain(stars).collect()
 }
 
 impl Beside {
