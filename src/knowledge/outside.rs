@@ -35,6 +35,8 @@ pub struct Root {
     pub class: String,
     /// Method names; `*` stands for any letters.
     pub methods: Vec<String>,
+    /// The engine calls them, never from inside an op.
+    pub outermost: bool,
 }
 
 /// What is known of a bypassing call.

@@ -46,9 +46,11 @@ impl Callers {
         self.direct.contains_key(&f)
     }
 
-    /// Finds calls and mentions of functions that nobody asked for yet.
-    pub(crate) fn ask(&mut self, host: &Host<'_>, functions: &FxHashSet<FunctionRef>) {
-        let methods = Methods::new(host.resolver, functions);
+    /// Finds calls and mentions of functions that nobody asked for yet. For those that `ends`, it does not matter who else may
+    /// call them through an object of which less is known.
+    pub(crate) fn ask(&mut self, host: &Host<'_>, functions: &FxHashSet<FunctionRef>, ends: impl Fn(FunctionRef) -> bool) {
+        let through = functions.iter().copied().filter(|f| !ends(*f));
+        let methods = Methods::new(host.resolver, &through.collect());
         let mut found = mentions(host, functions, &methods);
         let through = methods.calls(host.resolver);
         functions.iter().for_each(|f| {
@@ -65,8 +67,7 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods)
     let resolver = host.resolver;
     let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
     // Calls of methods are asked for by their names as attributes, but for those of common names.
-    let plain = wanted.iter().filter(|f| resolver.function(**f).class.is_none());
-    let plain: FxHashSet<FunctionRef> = plain.chain(&methods.open).copied().collect();
+    let plain: FxHashSet<FunctionRef> = wanted.iter().copied().filter(|f| !methods.are_sought(*f)).collect();
     let mut mentioned = reach::Mentioned::new(resolver, &plain);
     let instances = instances(host, wanted);
     let items = instances.iter().map(|(file, name)| reach::Item::Global(*file, name));

@@ -25,6 +25,8 @@ struct Method {
 /// The methods among the functions that are asked for, and where they may be spoken of.
 pub(crate) struct Methods<'m> {
     names: Vec<(&'m str, Vec<Method>)>,
+    /// Those that not too many files may call.
+    sought: FxHashSet<FunctionRef>,
     /// For each file the names that it may call.
     files: Vec<Vec<u32>>,
     /// Methods that too many files may call.
@@ -57,14 +59,14 @@ impl<'m> Methods<'m> {
         for (i, (name, _)) in names.iter().enumerate() {
             by_word.entry(Word::of(name).as_attribute()).or_default().push(i as u32);
         }
-        let sought = Sought::new(by_word);
+        let words = Sought::new(by_word);
         let spoken = |(i, file): (usize, &ProgramFile)| {
             let file = Text {
                 id: FileId(i as u32),
                 text: &file.source.text,
                 words: &file.words,
             };
-            let mut these: Vec<(u32, Spoken)> = sought
+            let mut these: Vec<(u32, Spoken)> = words
                 .in_text(file.words)
                 .flatten()
                 .map(|&i| (i, asked[i as usize].spoken_in(&file)))
@@ -79,8 +81,15 @@ impl<'m> Methods<'m> {
         files
             .iter_mut()
             .for_each(|names| names.retain(|&i| counts[i as usize] <= MOST_FILES));
-        let common = names.iter().enumerate().filter(|(i, _)| counts[*i] > MOST_FILES);
-        let open = common.flat_map(|(_, (_, methods))| methods.iter().map(|m| m.function)).collect();
+        let (mut open, mut sought) = (Vec::new(), FxHashSet::default());
+        for ((_, methods), count) in names.iter().zip(&counts) {
+            let methods = methods.iter().map(|m| m.function);
+            if *count > MOST_FILES {
+                open.extend(methods);
+            } else {
+                sought.extend(methods);
+            }
+        }
         let mentions: Vec<Vec<u32>> = found.iter().map(|names| with(names, |spoken| spoken.passed_on)).collect();
         let passed_on = mentions
             .iter()
@@ -90,11 +99,17 @@ impl<'m> Methods<'m> {
         let passing = mentions.iter().map(|names| !names.is_empty()).collect();
         Self {
             names,
+            sought,
             files,
             open,
             passed_on,
             passing,
         }
+    }
+
+    /// Calls of a method are looked for wherever [`Self::concern`] says.
+    pub(crate) fn are_sought(&self, f: FunctionRef) -> bool {
+        self.sought.contains(&f)
     }
 
     /// The file may call one of the methods.

@@ -34,6 +34,7 @@ pub(crate) struct Places<'s, 'a> {
     /// What was asked before.
     colds: Told,
     hot_roots: Told,
+    entries: Told,
 }
 
 /// Answers about functions.
@@ -68,6 +69,7 @@ impl<'s, 'a> Places<'s, 'a> {
             cold_names: frameworks.iter().flat_map(|f| &f.cold_names).map(String::as_str).collect(),
             colds: Told::default(),
             hot_roots: Told::default(),
+            entries: Told::default(),
         }
     }
 
@@ -94,14 +96,32 @@ impl<'s, 'a> Places<'s, 'a> {
             })
     }
 
-    /// Torch calls it: `forward` of a module, a method of an `autograd.Function`.
+    /// Torch calls it: `forward` of a module, a method of an `autograd.Function`; or an engine does, outside of every op.
     fn is_entry(&self, f: FunctionRef) -> bool {
         let resolver = self.host.resolver;
         let function = resolver.function(f);
         let Some(class) = function.class else { return false };
         let class = ClassRef { file: f.file, class };
-        resolver.text(f.file, function.name) == "forward" && resolver.derives_from(class, |b| b == "torch.nn.Module")
-            || is_autograd(self.host, class)
+        told(&self.entries, f, || {
+            resolver.text(f.file, function.name) == "forward" && resolver.derives_from(class, |b| b == "torch.nn.Module")
+                || is_autograd(self.host, class)
+                || self.is_root(f, |root| root.outermost)
+        })
+    }
+
+    /// Whether one of the framework files names it as a root of the hot path.
+    fn is_root(&self, f: FunctionRef, which: impl Fn(&Root) -> bool) -> bool {
+        let resolver = self.host.resolver;
+        let function = resolver.function(f);
+        let Some(class) = function.class else { return false };
+        let class = ClassRef { file: f.file, class };
+        let name = resolver.text(f.file, function.name);
+        let names = |root: &&Root| which(root) && root.methods.iter().any(|m| letters(m, name));
+        self.roots
+            .iter()
+            .copied()
+            .filter(names)
+            .any(|root| derives(resolver, class, &root.class))
     }
 
     fn is_hot_root(&self, f: FunctionRef) -> bool {
@@ -113,14 +133,8 @@ impl<'s, 'a> Places<'s, 'a> {
         if self.is_op(f).is_some() || self.is_entry(f) || self.is_compiled(f) {
             return true;
         }
-        let function = resolver.function(f);
-        if let Some(class) = function.class {
-            let class = ClassRef { file: f.file, class };
-            let name = resolver.text(f.file, function.name);
-            let named = self.roots.iter().filter(|root| root.methods.iter().any(|m| letters(m, name)));
-            if named.into_iter().any(|root| derives(resolver, class, &root.class)) {
-                return true;
-            }
+        if self.is_root(f, |_| true) {
+            return true;
         }
         let qualified = resolver.qualified(f);
         self.hot.iter().any(|pattern| matches_dotted(pattern, &qualified))
@@ -254,7 +268,7 @@ impl<'s, 'a> Standing<'s, 'a> {
     }
 
     fn ask(&mut self, functions: &FxHashSet<FunctionRef>) {
-        self.callers.ask(self.host, functions);
+        self.callers.ask(self.host, functions, |f| self.places.ends(f));
         self.exported.extend(exported(self.host, functions));
     }
 
