@@ -5,7 +5,9 @@
 //! Words that stand together are kept as pairs: `a.b`, and `a` with `b` in `from a import b`.
 
 mod bytes;
+mod imports;
 
+pub use imports::{ImportedName, imports};
 use memchr::memmem;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
@@ -137,7 +139,7 @@ impl Words {
                 at += 1;
             }
             let next = bytes.get(at).copied();
-            kernel_indexed |= next == Some(b'[') && is_kernel_like(&bytes[start..at]);
+            kernel_indexed |= next == Some(b'[') && is_table_of_kernels(&bytes[start..at]);
             reader.word(hash(bytes, start, at), bytes[start].is_ascii_digit(), next);
         }
         let renamed = reader.renamed.into_boxed_slice();
@@ -348,6 +350,11 @@ impl<'t> Reader<'t> {
         self.last = hash;
         self.new_line = false;
     }
+}
+
+/// `kernels[…]`, but not the extent of a convolution: `kernel_size[0]`.
+fn is_table_of_kernels(word: &[u8]) -> bool {
+    is_kernel_like(word) && !word.ends_with(b"size") && !word.ends_with(b"sizes")
 }
 
 fn is_kernel_like(text: &[u8]) -> bool {
@@ -585,7 +592,7 @@ mod tests {
             assert!(!Words::of(other).launch_like, "{other}");
         }
         assert!(Words::of("MyKernels").kernel_like && !Words::of("kern el").kernel_like);
-        assert!(Words::of("k = self.kernels[i]").kernel_indexed && !Words::of("kernels(k[i])").kernel_indexed);
+        assert!(Words::of("k = self.kernels[i]").kernel_indexed && !Words::of("kernels(k[i]); kernel_size[0]").kernel_indexed);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A second opinion: another parser must see the same functions and decorators in every file that its older grammar accepts.
 
 use opwright::extract::extract;
-use opwright::facts::{Facts, FunctionKind};
+use opwright::facts::{Facts, FunctionId, FunctionKind, MODULE};
 use opwright::source::Source;
+use opwright::words::imports;
 use rustpython_parser::ast::{self, Ranged, Stmt};
 use rustpython_parser::{Mode, parse};
 use std::path::{Path, PathBuf};
@@ -112,4 +113,54 @@ fn the_syntax_fixtures_are_valid() {
         assert_eq!(facts.syntax_errors, [], "{name}");
         assert!(facts.functions.len() > 5);
     }
+}
+
+#[test]
+fn imports_read_off_a_text_are_those_of_its_tree() {
+    let mut compared = 0;
+    for (path, text) in fixtures() {
+        let source = Source::new(path.to_string_lossy(), text.clone());
+        let facts = extract(&source);
+        if !facts.syntax_errors.is_empty() {
+            continue;
+        }
+        let runs = |f: FunctionId| f == MODULE || facts.function(f).kind == FunctionKind::Class;
+        let own = facts.imports.iter().filter(|i| runs(i.function));
+        let mut parsed: Vec<_> = own
+            .map(|i| {
+                let renamed = i.renamed || i.member.is_some_and(|member| member != i.bound);
+                let renamed = renamed.then(|| facts.name(i.bound));
+                (
+                    i.level,
+                    facts.name(i.module),
+                    i.member.map(|m| facts.name(m)),
+                    renamed,
+                    i.type_checking,
+                )
+            })
+            .collect();
+        parsed.extend(
+            facts
+                .star_imports
+                .iter()
+                .map(|i| (i.level, facts.name(i.module), Some("*"), None, false)),
+        );
+        let mut read: Vec<_> = imports(&text)
+            .into_iter()
+            .map(|i| {
+                (
+                    i.level,
+                    i.module,
+                    i.member,
+                    i.renamed.filter(|name| i.member != Some(name)),
+                    i.type_checking,
+                )
+            })
+            .collect();
+        parsed.sort_unstable();
+        read.sort_unstable();
+        assert_eq!(read, parsed, "{}", path.display());
+        compared += read.len();
+    }
+    assert!(compared > 100, "{compared}");
 }

@@ -50,7 +50,7 @@ impl Callers {
     /// call them through an object of which less is known.
     pub(crate) fn ask(&mut self, host: &Host<'_>, functions: &FxHashSet<FunctionRef>, ends: impl Fn(FunctionRef) -> bool) {
         let through = functions.iter().copied().filter(|f| !ends(*f));
-        let methods = Methods::new(host.resolver, &through.collect());
+        let methods = Methods::new(host.resolver, host.knowledge, &through.collect());
         let mut found = mentions(host, functions, &methods);
         let through = methods.calls(host.resolver);
         functions.iter().for_each(|f| {

@@ -5,6 +5,7 @@ use super::reach;
 use super::receivers::{self, Object};
 use super::resolve::{ClassRef, Entity, Resolver};
 use crate::facts::{ArgKind, Op, ParamKind, ValueId};
+use crate::knowledge::Knowledge;
 use crate::program::{Caller, FunctionRef, ProgramFile};
 use crate::source::{FileId, Place};
 use crate::words::{Sought, Word, Words};
@@ -29,7 +30,7 @@ pub(crate) struct Methods<'m> {
     sought: FxHashSet<FunctionRef>,
     /// For each file the names that it may call.
     files: Vec<Vec<u32>>,
-    /// Methods that too many files may call.
+    /// Methods that too many files may call: of a name that many use, or of one that tensors have.
     pub(crate) open: Vec<FunctionRef>,
     /// Methods that some file speaks of without a call.
     passed_on: FxHashSet<FunctionRef>,
@@ -38,7 +39,7 @@ pub(crate) struct Methods<'m> {
 }
 
 impl<'m> Methods<'m> {
-    pub(crate) fn new(resolver: &Resolver<'m>, wanted: &FxHashSet<FunctionRef>) -> Self {
+    pub(crate) fn new(resolver: &Resolver<'m>, knowledge: &Knowledge, wanted: &FxHashSet<FunctionRef>) -> Self {
         let mut by_name: BTreeMap<&str, Vec<Method>> = BTreeMap::new();
         let mut sorted: Vec<FunctionRef> = wanted.iter().copied().collect();
         sorted.sort_unstable();
@@ -51,12 +52,14 @@ impl<'m> Methods<'m> {
             });
         }
         let names: Vec<(&str, Vec<Method>)> = by_name.into_iter().collect();
+        // What tensors have is called on tensors everywhere.
+        let is_of_tensors = |name: &str| knowledge.torch.method(name).is_some();
         let asked: Vec<Asked> = names
             .par_iter()
             .map(|(name, methods)| Asked::new(resolver, name, methods))
             .collect();
         let mut by_word: FxHashMap<Word, Vec<u32>> = FxHashMap::default();
-        for (i, (name, _)) in names.iter().enumerate() {
+        for (i, (name, _)) in names.iter().enumerate().filter(|(_, (name, _))| !is_of_tensors(name)) {
             by_word.entry(Word::of(name).as_attribute()).or_default().push(i as u32);
         }
         let words = Sought::new(by_word);
@@ -82,9 +85,9 @@ impl<'m> Methods<'m> {
             .iter_mut()
             .for_each(|names| names.retain(|&i| counts[i as usize] <= MOST_FILES));
         let (mut open, mut sought) = (Vec::new(), FxHashSet::default());
-        for ((_, methods), count) in names.iter().zip(&counts) {
+        for ((name, methods), count) in names.iter().zip(&counts) {
             let methods = methods.iter().map(|m| m.function);
-            if *count > MOST_FILES {
+            if *count > MOST_FILES || is_of_tensors(name) {
                 open.extend(methods);
             } else {
                 sought.extend(methods);

@@ -7,7 +7,6 @@
 //! looked up by a string (`getattr(module, "f")`): a function is asked for by its name next to that of a module.
 
 mod holders;
-mod imports;
 mod lines;
 mod mentioned;
 mod outside;

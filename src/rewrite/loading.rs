@@ -1,9 +1,9 @@
 //! Which modules a module loads when it is imported: what a new import might lead back to.
 
 use super::scope::absolute_module;
-use crate::facts::{FunctionId, FunctionKind, MODULE};
 use crate::program::Program;
 use crate::source::FileId;
+use crate::words::imports;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -69,7 +69,6 @@ impl<'a> Loading<'a> {
 /// Modules that a module's own top-level statements load. Its parent packages are loaded before it runs, and do not count.
 fn direct(program: &Program, file: FileId) -> Vec<FileId> {
     let own = program.file(file);
-    let facts = &own.facts;
     let mut found = Vec::new();
     let mut add = |name: &str| {
         let mut at = name;
@@ -87,16 +86,16 @@ fn direct(program: &Program, file: FileId) -> Vec<FileId> {
             }
         }
     };
-    let in_class = |f: FunctionId| f == MODULE || facts.function(f).kind == FunctionKind::Class;
-    for import in facts.imports.iter().filter(|i| in_class(i.function) && !i.type_checking) {
-        let module = absolute_module(program, file, import.level, facts.name(import.module));
-        add(&module);
-        if let Some(member) = import.member {
-            add(&format!("{module}.{}", facts.name(member)));
+    for import in imports(&own.source.text) {
+        let is_star = import.member == Some("*");
+        if import.type_checking && !is_star {
+            continue;
         }
-    }
-    for star in &facts.star_imports {
-        add(&absolute_module(program, file, star.level, facts.name(star.module)));
+        let module = absolute_module(program, file, import.level, import.module);
+        add(&module);
+        if let Some(member) = import.member.filter(|_| !is_star) {
+            add(&format!("{module}.{member}"));
+        }
     }
     found.sort_unstable();
     found.dedup();

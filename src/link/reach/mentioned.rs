@@ -1,13 +1,12 @@
 //! How files speak of functions of the project.
 
 use super::HANDS;
-use super::imports::{Imported, imported};
 use super::outside::speakers_of;
 use crate::facts::FunctionKind;
 use crate::link::resolve::{ClassRef, Resolver};
 use crate::program::FunctionRef;
 use crate::source::FileId;
-use crate::words::{Sought, Word, Words};
+use crate::words::{Sought, Word, Words, imports};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -276,6 +275,24 @@ impl AskedName {
             || words.star_like && words.has_any(&self.modules)
             || words.has_any(&self.beside)
     }
+}
+
+/// `from module import member as bound` as a module runs it; without a member, `from module import *`.
+struct Imported {
+    file: FileId,
+    /// The last part of the module's name; none in `from . import member`.
+    module: Option<Word>,
+    member: Option<(Word, Word)>,
+}
+
+fn imported(file: FileId, text: &str) -> impl Iterator<Item = Imported> {
+    imports(text).into_iter().filter_map(move |import| {
+        let member = import.member?;
+        let module = import.module.rsplit('.').next().filter(|last| !last.is_empty()).map(Word::of);
+        let bound = import.renamed.unwrap_or(member);
+        let member = (member != "*").then(|| (Word::of(member), Word::of(bound)));
+        Some(Imported { file, module, member })
+    })
 }
 
 impl Beside {
