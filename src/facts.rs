@@ -8,6 +8,7 @@
 
 use crate::source::Span;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 macro_rules! index {
     ($(#[$doc:meta])* $name:ident) => {
@@ -230,7 +231,7 @@ pub struct Function {
     /// Each name bound in the body, with its value when the body ends. Sorted by name.
     pub bindings: Vec<(Name, ValueId)>,
     /// Each name bound in the body, with every value that it is ever given, in order: what a closure may see. Sorted by name.
-    pub assigned: Vec<(Name, Vec<ValueId>)>,
+    pub assigned: Vec<(Name, SmallVec<[ValueId; 4]>)>,
 }
 
 impl Function {
@@ -570,13 +571,18 @@ pub enum CompareOp {
     NotIn,
 }
 
+/// Names of a statement; most have few.
+pub type Names = SmallVec<[Name; 4]>;
+/// Arguments of a call; most have few.
+pub type Args = SmallVec<[Arg; 2]>;
+
 /// A call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Call {
     /// What is called.
     pub callee: ValueId,
     /// Arguments in order of the source.
-    pub args: Vec<Arg>,
+    pub args: Args,
     /// The call applies a decorator to this function.
     pub decorates: Option<FunctionId>,
 }
@@ -686,9 +692,9 @@ pub struct Statement {
     /// The enclosing statement, if any.
     pub parent: Option<StatementId>,
     /// Names bound by the statement itself (targets, `for` targets, `with … as`, imports, `def`), not by its blocks.
-    pub defines: Vec<Name>,
+    pub defines: Names,
     /// Names read by the statement itself (for compound ones: by its header), free names of nested functions included.
-    pub uses: Vec<Name>,
+    pub uses: Names,
     /// Values made by the statement with its blocks: a half-open range of [`Body::values`].
     pub values: (ValueId, ValueId),
     /// Values made by the header alone: a half-open range (equal to `values` for simple statements).

@@ -39,8 +39,8 @@ impl Extractor<'_> {
             kind: kind(statement),
             span: self.span(statement.range()),
             parent,
-            defines: Vec::new(),
-            uses: Vec::new(),
+            defines: Names::new(),
+            uses: Names::new(),
             values: (first, first),
             header_values: (first, first),
             blocks: Vec::new(),
@@ -318,15 +318,12 @@ fn last_end(handlers: &[ast::ExceptHandler], body: &[Stmt]) -> u32 {
 }
 
 /// The names pushed since `mark`, sorted, each once.
-fn take_names(names: &mut Vec<Name>, mark: usize) -> Vec<Name> {
+fn take_names(names: &mut Vec<Name>, mark: usize) -> Names {
     names[mark..].sort_unstable();
-    let mut taken = Vec::new();
-    if names.len() > mark {
-        let distinct = names[mark..].chunk_by(|a, b| a == b).count();
-        taken.reserve_exact(distinct);
-        taken.extend(names[mark..].chunk_by(|a, b| a == b).map(|same| same[0]));
-        names.truncate(mark);
-    }
+    let distinct = names[mark..].chunk_by(|a, b| a == b).count();
+    let mut taken = Names::with_capacity(distinct);
+    taken.extend(names[mark..].chunk_by(|a, b| a == b).map(|same| same[0]));
+    names.truncate(mark);
     taken
 }
 

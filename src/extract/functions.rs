@@ -9,12 +9,13 @@ use crate::facts::*;
 use crate::source::Span;
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
+use smallvec::{SmallVec, smallvec};
 
 /// What lowering a body gives.
 pub(super) struct Lowered {
     body: Body,
     bindings: Vec<(Name, ValueId)>,
-    assigned: Vec<(Name, Vec<ValueId>)>,
+    assigned: Vec<(Name, SmallVec<[ValueId; 4]>)>,
     is_generator: bool,
 }
 
@@ -113,7 +114,7 @@ impl Extractor<'_> {
         self.functions.push(blank(name, FunctionKind::Class, parent));
 
         let overlaid = self.type_params(c.type_params.as_deref());
-        let args = c.arguments.as_deref().map_or_else(Vec::new, |a| self.arguments(a));
+        let args = c.arguments.as_deref().map_or_else(Args::new, |a| self.arguments(a));
         self.scope.overlay.truncate(overlaid);
         let bases = args
             .iter()
@@ -203,7 +204,7 @@ impl Extractor<'_> {
         bindings
     }
 
-    fn assigned(&mut self) -> Vec<(Name, Vec<ValueId>)> {
+    fn assigned(&mut self) -> Vec<(Name, SmallVec<[ValueId; 4]>)> {
         let Scope {
             given, locals, captured, ..
         } = &self.scope;
@@ -259,7 +260,7 @@ impl Extractor<'_> {
     fn decorate(&mut self, value: ValueId, decorators: &[Decorator], function: Option<FunctionId>, name: Span) -> ValueId {
         let mut decorated = value;
         for decorator in decorators.iter().rev() {
-            let args = vec![Arg {
+            let args = smallvec![Arg {
                 kind: ArgKind::Positional,
                 value: decorated,
                 span: name,

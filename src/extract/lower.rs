@@ -212,8 +212,8 @@ impl Extractor<'_> {
     }
 
     /// The arguments of a call, in order of the source.
-    pub(super) fn arguments(&mut self, arguments: &ast::Arguments) -> Vec<Arg> {
-        let mut args = Vec::with_capacity(arguments.len());
+    pub(super) fn arguments(&mut self, arguments: &ast::Arguments) -> Args {
+        let mut args = Args::with_capacity(arguments.len());
         for argument in arguments.iter_source_order() {
             let (kind, value) = match argument {
                 ast::ArgOrKeyword::Arg(Expr::Starred(star)) => (ArgKind::Star, self.expr(&star.value)),
@@ -232,7 +232,7 @@ impl Extractor<'_> {
         args
     }
 
-    pub(super) fn call(&mut self, callee: ValueId, args: Vec<Arg>, decorates: Option<FunctionId>, range: TextRange) -> ValueId {
+    pub(super) fn call(&mut self, callee: ValueId, args: Args, decorates: Option<FunctionId>, range: TextRange) -> ValueId {
         let span = self.span(range);
         self.scope.body.calls.push(Call { callee, args, decorates });
         let id = CallId(self.scope.body.calls.len() as u32 - 1);

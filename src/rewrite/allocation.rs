@@ -58,7 +58,7 @@ fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
     let at = top.ok_or_else(refused)?;
     let statement = &body.statements[body.top[at].index()];
     let inner: Vec<&Statement> = statement.blocks[0].statements.iter().map(|s| &body.statements[s.index()]).collect();
-    let only_allocates = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines == [name]);
+    let only_allocates = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines[..] == [name]);
     let elsewhere = body.statements.iter().filter(|s| s.defines.contains(&name)).count() > inner.len();
     let is_param = |v: ValueId| matches!(body.op(v), Op::Param(p) if p == param);
     let asked = body.iter().any(|(v, value)| {

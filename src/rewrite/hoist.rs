@@ -91,7 +91,7 @@ fn fills(scope: &Scope, statement: &Statement) -> Option<Name> {
         _ => return None,
     };
     let [name] = inner.first()?.defines.as_slice() else { return None };
-    let all = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines == [*name]);
+    let all = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines[..] == [*name]);
     (all && scope.function().param(*name).is_some()).then_some(*name)
 }
 
