@@ -12,6 +12,7 @@ use crate::words::{Sought, Word, Words};
 use memchr::memmem;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// A method name that more files than this call is not looked for: anything may call the method then.
@@ -20,6 +21,7 @@ const MOST_FILES: usize = 160;
 /// A method that is asked for.
 struct Method {
     function: FunctionRef,
+    class: ClassRef,
     lineage: Vec<ClassRef>,
 }
 
@@ -46,11 +48,14 @@ impl<'m> Methods<'m> {
         for f in sorted {
             let function = resolver.function(f);
             let Some(class) = function.class else { continue };
+            let class = ClassRef { file: f.file, class };
             by_name.entry(resolver.text(f.file, function.name)).or_default().push(Method {
                 function: f,
-                lineage: resolver.lineage(ClassRef { file: f.file, class }),
+                class,
+                lineage: resolver.lineage(class),
             });
         }
+        reach::read_of(resolver, by_name.values().flatten().map(|method| resolver.class_name(method.class)));
         let names: Vec<(&str, Vec<Method>)> = by_name.into_iter().collect();
         // What tensors have is called on tensors everywhere.
         let is_of_tensors = |name: &str| knowledge.torch.method(name).is_some();
@@ -190,11 +195,9 @@ impl Asked {
             asked.least = asked.least.min(few);
             asked.most = asked.most.max(many);
             asked.above.extend(method.lineage.iter().map(|class| class.file));
-            if let Some(class) = resolver.function(method.function).class {
-                let facts = resolver.facts(method.function.file);
-                let class = facts.name(facts.classes[class.index()].name);
-                asked.classes.extend(&reach::speakers_of(resolver, class).classes);
-            }
+            asked
+                .classes
+                .extend(&reach::speakers_of(resolver, resolver.class_name(method.class)).classes);
         }
         asked
     }
@@ -202,13 +205,14 @@ impl Asked {
     fn spoken_in(&self, file: &Text) -> Spoken {
         let mut spoken = Spoken::default();
         let mut related = None;
+        let opened = OnceCell::new();
         for at in memmem::find_iter(file.text.as_bytes(), self.member.as_bytes()) {
             let rest = &file.text[at + self.member.len()..];
             match rest.bytes().next() {
                 Some(b'(') if spoken.called => {}
                 Some(b'(') => {
                     let fits = written_arguments(&rest[1..]).is_none_or(|n| self.least <= n && n <= self.most);
-                    spoken.called = fits && self.may_be(file, receiver(file.text, at), &mut related);
+                    spoken.called = fits && self.may_be(file, receiver(file.text, at, &opened), &mut related);
                 }
                 Some(b) => spoken.passed_on |= !(b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80),
                 None => spoken.passed_on = true,
@@ -242,7 +246,7 @@ enum Receiver<'t> {
     Other,
 }
 
-fn receiver(text: &str, dot: usize) -> Receiver<'_> {
+fn receiver<'t>(text: &'t str, dot: usize, opened: &OnceCell<reach::Opened>) -> Receiver<'t> {
     let before = text[..dot].trim_end();
     if before.ends_with("super()") {
         return Receiver::Super;
@@ -254,7 +258,7 @@ fn receiver(text: &str, dot: usize) -> Receiver<'_> {
         return Receiver::Other;
     }
     match chain {
-        "self" if reach::is_in_class(text, dot) => Receiver::Own,
+        "self" if opened.get_or_init(|| reach::Opened::by(text)).is_class(dot) => Receiver::Own,
         "self" => Receiver::Other,
         _ => Receiver::Root(chain.split('.').next().unwrap_or(chain)),
     }
@@ -409,11 +413,11 @@ fn of_super(resolver: &Resolver<'_>, at: FunctionRef, object: ValueId) -> Option
 
 #[cfg(test)]
 mod tests {
-    use super::{Receiver, is_module, receiver, written_arguments};
+    use super::{OnceCell, Receiver, is_module, receiver, written_arguments};
 
     #[test]
     fn what_stands_before_the_dot_is_read_from_the_text() {
-        let receiver_in = |text: &str| format!("{:?}", receiver(text, text.find(".m(").unwrap()));
+        let receiver_in = |text: &str| format!("{:?}", receiver(text, text.find(".m(").unwrap(), &OnceCell::new()));
         for (text, wanted) in [
             ("class A:\n    def f(self):\n        super().m()\n", "Super"),
             ("class A:\n    def f(self):\n        self.m()\n", "Own"),
@@ -428,7 +432,7 @@ mod tests {
         ] {
             assert_eq!(receiver_in(text), wanted, "{text}");
         }
-        assert_eq!(receiver(".m()", 0), Receiver::Other);
+        assert_eq!(receiver(".m()", 0, &OnceCell::new()), Receiver::Other);
     }
 
     #[test]

@@ -10,16 +10,18 @@ mod holders;
 mod lines;
 mod mentioned;
 mod outside;
+mod speakers;
 
 use super::resolve::Resolver;
 use crate::source::FileId;
 use crate::words::{Word, Words};
 pub(crate) use holders::holders;
-pub(crate) use lines::{is_in_class, line_before, words_at};
+pub(crate) use lines::{Opened, line_before, words_at};
 pub(crate) use mentioned::{Item, Mentioned};
-pub(crate) use outside::{Speakers, Spoken, carriers, speakers_of};
+pub(crate) use outside::{Spoken, carriers};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+pub(crate) use speakers::{Said, Speakers, read_of, speakers_of};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Names travel over at most so many hands: a kernel in a table, the table in an attribute, a function that hands that out.

@@ -11,7 +11,7 @@ mod names;
 mod texts;
 
 use super::modules::Modules;
-use super::reach::{Read, Speakers};
+use super::reach::{Read, Said, Speakers};
 use crate::facts::{Body, ClassId, Facts, Function, Name, Op, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, ProgramFile};
@@ -116,6 +116,8 @@ pub(crate) struct Resolver<'a> {
     lineages: Memo<ClassRef, Vec<ClassRef>>,
     /// By the name of a class.
     pub(super) speakers: Memo<Box<str>, Speakers>,
+    /// What lines say of a class, by its name.
+    pub(super) said: Memo<Box<str>, Said>,
 }
 
 impl<'a> Resolver<'a> {
@@ -141,6 +143,7 @@ impl<'a> Resolver<'a> {
             bases: RwLock::default(),
             lineages: RwLock::default(),
             speakers: RwLock::default(),
+            said: RwLock::default(),
         }
     }
 
@@ -178,6 +181,12 @@ impl<'a> Resolver<'a> {
     /// Text of a name.
     pub(crate) fn text(&self, file: FileId, name: Name) -> &'a str {
         self.facts(file).name(name)
+    }
+
+    /// The plain name of a class.
+    pub(crate) fn class_name(&self, class: ClassRef) -> &'a str {
+        let facts = self.facts(class.file);
+        facts.name(facts.classes[class.class.index()].name)
     }
 
     /// The name that a file has for a text, if the text stands there at all.

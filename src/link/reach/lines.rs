@@ -50,10 +50,11 @@ pub(super) fn speakers(text: &str, class: &str) -> Vec<Speaker> {
 
 /// The text between `class` and a place in the header of a class statement, over several lines too.
 fn class_header(text: &str, at: usize) -> Option<&str> {
-    let start = memmem::rfind(&text.as_bytes()[..at], b"class ")?;
+    let near = at.saturating_sub(LONGEST_HEADER);
+    let start = near + memmem::rfind(&text.as_bytes()[near..at], b"class ")?;
     let header = &text[start + "class ".len()..at];
     let opens = line_before(text, start).is_empty() && (!header.contains('\n') || header.contains('('));
-    (opens && header.len() < LONGEST_HEADER && !header.contains(':')).then_some(header)
+    (opens && !header.contains(':')).then_some(header)
 }
 
 /// Bytes of the header of a class, in all but odd cases.
@@ -84,13 +85,32 @@ pub(super) fn is_local(text: &str, at: usize) -> bool {
     false
 }
 
-/// Whether a place stands in a class of the module: the last line before it that is not indented opens a class.
-pub(crate) fn is_in_class(text: &str, at: usize) -> bool {
-    let before = &text.as_bytes()[..at];
-    let last = |word: &[u8]| memmem::rfind(before, word).or_else(|| (before.starts_with(&word[1..])).then_some(0));
-    let opens = last(b"\nclass ");
-    let def = last(b"\ndef ").max(last(b"\nasync def "));
-    opens > def
+/// Where functions and classes of a module begin.
+#[derive(Debug)]
+pub(crate) struct Opened(Vec<(usize, bool)>);
+
+impl Opened {
+    /// By lines that are not indented.
+    pub(crate) fn by(text: &str) -> Self {
+        let begins = |word: &'static str, is_class: bool| {
+            let at_line = |at: &usize| *at == 0 || text.as_bytes()[at - 1] == b'\n';
+            memmem::find_iter(text.as_bytes(), word)
+                .filter(at_line)
+                .map(move |at| (at, is_class))
+        };
+        let all = begins("class ", true)
+            .chain(begins("def ", false))
+            .chain(begins("async def ", false));
+        let mut all: Vec<_> = all.collect();
+        all.sort_unstable();
+        Self(all)
+    }
+
+    /// Whether a place stands in a class: the last that begins before it is one.
+    pub(crate) fn is_class(&self, at: usize) -> bool {
+        let before = self.0.partition_point(|(start, _)| *start < at);
+        before.checked_sub(1).is_some_and(|last| self.0[last].1)
+    }
 }
 
 /// Where a word stands in a text.

@@ -1,7 +1,7 @@
 //! How files speak of functions of the project.
 
 use super::HANDS;
-use super::outside::speakers_of;
+use super::speakers::{read_of, speakers_of};
 use crate::facts::FunctionKind;
 use crate::link::resolve::{ClassRef, Resolver};
 use crate::program::FunctionRef;
@@ -115,10 +115,14 @@ impl Mentioned {
 
     /// Finds how the owners are spoken of.
     fn find_owners(&mut self, resolver: &Resolver<'_>) {
+        let classes = self.owners.keys().filter_map(|owner| match owner {
+            Owner::Class(class) => Some(resolver.class_name(*class)),
+            Owner::Module(_) => None,
+        });
+        read_of(resolver, classes);
         self.owners.par_iter_mut().for_each(|(owner, beside)| match owner {
             Owner::Class(class) => {
-                let facts = resolver.facts(class.file);
-                let speakers = speakers_of(resolver, facts.name(facts.classes[class.class.index()].name));
+                let speakers = speakers_of(resolver, resolver.class_name(*class));
                 beside.words.extend(&speakers.classes);
                 beside.holders.extend(&speakers.holders);
             }

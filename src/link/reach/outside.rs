@@ -1,14 +1,10 @@
-//! How files speak of things outside the project, and of instances of a class.
+//! How files speak of things outside the project.
 
-use super::lines::{Speaker, speakers};
 use crate::facts::{ArgKind, MODULE, Op, ValueId};
 use crate::link::resolve::{Entity, Resolver, ValueRef};
 use crate::program::FunctionRef;
 use crate::source::FileId;
 use crate::words::{Word, Words};
-use rustc_hash::FxHashSet;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// How files speak of something outside by its dotted name: by its last two parts together, or by the last one of another name
 /// for the part before it (`import triton as tr`).
@@ -66,51 +62,4 @@ pub(crate) fn carriers(resolver: &Resolver, file: FileId, wanted: &dyn Fn(&str) 
 fn is_given(resolver: &Resolver, made: ValueRef) -> bool {
     let body = resolver.body(made.at);
     matches!(body.op(made.value), Op::Call(call) if body.call(call).args.first().is_some_and(|a| a.kind == ArgKind::Positional))
-}
-
-/// Names by which instances of a class may be spoken of: its own, those of classes under it, and of what holds or returns one.
-///
-/// Read off the lines that name the class, without parsing: `class B(A)`, `self.x = A(…)`, `return A(…)`, `def f() -> A`.
-#[derive(Debug)]
-pub(crate) struct Speakers {
-    /// The class and those under it.
-    pub(crate) classes: FxHashSet<Word>,
-    /// What holds or returns an instance.
-    pub(crate) holders: FxHashSet<Word>,
-}
-
-/// Who speaks of a class known by name.
-pub(crate) fn speakers_of(resolver: &Resolver, own: &str) -> Arc<Speakers> {
-    let known = resolver.speakers.read().ok().and_then(|known| known.get(own).cloned());
-    known.unwrap_or_else(|| {
-        let found = Arc::new(find_speakers(resolver, own));
-        if let Ok(mut known) = resolver.speakers.write() {
-            known.insert(own.into(), found.clone());
-        }
-        found
-    })
-}
-
-fn find_speakers(resolver: &Resolver, own: &str) -> Speakers {
-    let mut classes: BTreeSet<String> = BTreeSet::from([own.to_owned()]);
-    let mut holders: FxHashSet<Word> = FxHashSet::default();
-    let mut todo = vec![own.to_owned()];
-    while let Some(name) = todo.pop() {
-        let word = Word::of(&name);
-        for file in resolver.files.iter().filter(|f| f.words.has(word)) {
-            for speaker in speakers(&file.source.text, &name) {
-                match speaker {
-                    Speaker::Class(class) if classes.insert(class.clone()) => todo.push(class),
-                    Speaker::Class(_) => {}
-                    Speaker::Holder(name) => {
-                        holders.insert(Word::of(&name));
-                    }
-                }
-            }
-        }
-    }
-    Speakers {
-        classes: classes.iter().map(|name| Word::of(name)).collect(),
-        holders,
-    }
 }

@@ -94,6 +94,7 @@ impl Asked {
                 (None, _) => {}
             }
         }
+        reach::read_of(resolver, plain.values().flatten().copied());
         let owners = |names: BTreeSet<&str>| {
             let mut owners = FxHashSet::default();
             for name in names {
