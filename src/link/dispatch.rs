@@ -127,8 +127,8 @@ impl<'m> Methods<'m> {
 
     /// Whether a file may speak of one of the methods without calling it.
     pub(crate) fn passed_on<'r>(&'r self, resolver: &Resolver<'_>) -> impl Fn(FileId, &Words) -> bool + Sync + use<'r, 'm> {
-        let mentioned = reach::Mentioned::new(resolver, &self.passed_on);
-        move |file, words| self.passing[file.index()] && mentioned.is_in(file, words)
+        let mentioned = reach::Mentioned::of_methods(resolver, &self.passed_on);
+        move |file, words| self.passing[file.index()] && mentioned(file, words)
     }
 
     /// Calls that may be one of a method, though the callee does not resolve to it; each list in order of the place.

@@ -112,10 +112,7 @@ impl Alias {
     /// The order of aliases in a value: by root, of one root by kind.
     fn order(&self, other: &Self) -> Ordering {
         let kind = |a: &Self| (a.known, a.maybe.is_some());
-        match self.root == other.root {
-            true => kind(self).cmp(&kind(other)),
-            false => self.root.cmp(&other.root),
-        }
+        self.root.cmp(&other.root).then_with(|| kind(self).cmp(&kind(other)))
     }
 }
 
@@ -252,11 +249,15 @@ impl Abs {
             return true;
         }
         // Both stand in one order: the next one stands behind the last.
-        let mut rest = self.aliases.as_slice();
-        others.iter().all(|other| {
-            rest = &rest[rest.partition_point(|a| a.order(other) == Ordering::Less)..];
-            matches!(rest, [a, ..] if a.order(other) == Ordering::Equal && a.when == other.when)
-        })
+        let mut rest = self.aliases.iter();
+        others.len() <= self.aliases.len()
+            && others.iter().all(|other| {
+                let next = rest
+                    .by_ref()
+                    .map(|a| (a, a.order(other)))
+                    .find(|(_, order)| *order != Ordering::Less);
+                next.is_some_and(|(a, order)| order == Ordering::Equal && a.when == other.when)
+            })
     }
 
     /// The memory among what it may share that the body made.

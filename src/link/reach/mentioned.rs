@@ -84,33 +84,46 @@ impl Mentioned {
         found
     }
 
+    /// Whether a file may speak of one of these methods, for the few files that are asked about: nobody hands a method on by import.
+    pub(crate) fn of_methods(resolver: &Resolver<'_>, methods: &FxHashSet<FunctionRef>) -> impl Fn(FileId, &Words) -> bool + use<> {
+        let mut all = Self::default();
+        all.put(methods.iter().map(|f| Item::function(resolver, *f)));
+        all.find_owners(resolver);
+        let names = all.asked();
+        move |file, words| all.files.contains(&file) || names.in_text(words).any(|name| name.is_in(file, words))
+    }
+
     /// Adds items, and looks for who hands them on.
     pub(crate) fn add<'a>(&mut self, resolver: &Resolver<'a>, items: impl Iterator<Item = Item<'a>>) {
         let mut fresh = Self::default();
+        fresh.put(items);
+        fresh.find_owners(resolver);
+        self.follow(resolver, fresh);
+    }
+
+    fn put<'a>(&mut self, items: impl Iterator<Item = Item<'a>>) {
         for item in items {
             match item {
                 Item::Global(file, name) => {
-                    fresh.files.insert(file);
-                    fresh.name(Owner::Module(file), Word::of(name));
+                    self.files.insert(file);
+                    self.name(Owner::Module(file), Word::of(name));
                 }
                 Item::Member(class, name) => {
-                    fresh.files.insert(class.file);
+                    self.files.insert(class.file);
                     let word = Word::of(name).as_attribute();
-                    fresh.name(Owner::Class(class), word);
+                    self.name(Owner::Class(class), word);
                     if name.starts_with("__") {
-                        fresh.dunder.insert(word);
+                        self.dunder.insert(word);
                     }
                 }
                 Item::Attribute(name) => {
-                    fresh.attributes.insert(Word::of(name).as_attribute());
+                    self.attributes.insert(Word::of(name).as_attribute());
                 }
                 Item::Local(file) => {
-                    fresh.files.insert(file);
+                    self.files.insert(file);
                 }
             }
         }
-        fresh.find_owners(resolver);
-        self.follow(resolver, fresh);
     }
 
     /// Finds how the owners are spoken of.
