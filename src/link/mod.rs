@@ -20,7 +20,7 @@ mod types;
 use crate::knowledge::Knowledge;
 use crate::knowledge::frameworks::Framework;
 use crate::program::{KernelId, Program, ProgramFile, Registrar};
-use crate::words::{Word, Words};
+use crate::words::Word;
 use host::Host;
 use registry::Registry;
 use resolve::Resolver;
@@ -44,7 +44,9 @@ pub struct Options {
 pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -> Program {
     let modules = modules::Modules::new(&files, &options.vendored);
     let resolver = Resolver::new(&files, &modules, knowledge);
-    resolver.files_where(|id, words| files[id.index()].named || is_told_of(&files[id.index()], words));
+    // Read whatever else they say: their syntax errors are told.
+    let speak = [Word::of("opwright"), Word::of("triton")];
+    resolver.files_where(|id, words| files[id.index()].named || words.has_any(&speak));
     let found = kernels::kernels(&resolver, knowledge);
     let effects: FxHashMap<_, _> = found.iter().map(|(k, e)| (k.function, e.clone())).collect();
     let ids: FxHashMap<_, _> = found
@@ -87,13 +89,6 @@ pub fn link(files: Vec<ProgramFile>, knowledge: &Knowledge, options: &Options) -
         read,
         files,
     }
-}
-
-/// Read whatever else they say, for their syntax errors are told: files that speak of Triton other than in passing, or to us.
-fn is_told_of(file: &ProgramFile, words: &Words) -> bool {
-    let speaks = |phrase: &&str| memchr::memmem::find(file.source.text.as_bytes(), phrase.as_bytes()).is_some();
-    let phrases = ["triton.", "import triton", "from triton"];
-    words.has(Word::of("opwright")) || words.has(Word::of("triton")) && phrases.iter().any(speaks)
 }
 
 /// The project's own registrars, each once.
