@@ -135,9 +135,7 @@ impl Words {
                 continue;
             }
             let start = at;
-            while at < bytes.len() && IS_WORD[bytes[at] as usize] {
-                at += 1;
-            }
+            at = word_end(bytes, start);
             let next = bytes.get(at).copied();
             kernel_indexed |= next == Some(b'[') && is_table_of_kernels(&bytes[start..at]);
             reader.word(hash(bytes, start, at), bytes[start].is_ascii_digit(), next);
@@ -350,6 +348,13 @@ impl<'t> Reader<'t> {
         self.last = hash;
         self.new_line = false;
     }
+}
+
+/// Where the word ends that begins at an offset. Apart from what uses it, for a loop over bytes that keeps nothing else at hand.
+#[inline(never)]
+fn word_end(bytes: &[u8], start: usize) -> usize {
+    let rest = &bytes[start..];
+    start + rest.iter().position(|byte| !IS_WORD[*byte as usize]).unwrap_or(rest.len())
 }
 
 /// `kernels[…]`, but not the extent of a convolution: `kernel_size[0]`.

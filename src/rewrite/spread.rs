@@ -1,12 +1,12 @@
 //! Calls with their stars written out, where what they spread is a display in view: `args = (a, b)`, `f(*args)`.
 
 use super::scope::Scope;
-use crate::facts::{Arg, ArgKind, Body, Call, Const, Op, ValueId};
+use crate::facts::{Arg, ArgKind, Args, Body, Call, Const, Op, ValueId};
 
 /// The call as if no stars stood in it, as far as that can be seen. What cannot is left as it stands.
 pub(super) fn spread(scope: &Scope, call: &Call) -> Call {
     let body = scope.body();
-    let mut args = Vec::new();
+    let mut args = Args::new();
     for arg in &call.args {
         let parts = match arg.kind {
             ArgKind::Positional | ArgKind::Keyword(_) => None,
