@@ -453,9 +453,19 @@ impl<'s, 'a> Standing<'s, 'a> {
             let unknown = level.iter().copied().filter(|f| self.is_missing(*f));
             missing.extend(unknown);
             let callers: Vec<FunctionRef> = level.iter().flat_map(|f| self.edges(*f).map(|(c, _)| c.function)).collect();
-            level = callers.into_iter().filter(|c| seen.insert(*c)).collect();
+            let host_code = callers.into_iter().filter(|c| !self.is_in_kernel(*c));
+            level = host_code.filter(|c| seen.insert(*c)).collect();
         }
         None
+    }
+
+    /// What a kernel calls is part of the kernel: it is traced when that is compiled.
+    fn is_in_kernel(&self, f: FunctionRef) -> bool {
+        let mut at = f;
+        while at.function != MODULE && !self.host.is_kernel(at) {
+            at = self.host.resolver.parent(at);
+        }
+        self.host.is_kernel(at)
     }
 
     fn without_grad(&self, f: FunctionRef, missing: &mut Missing) -> bool {
