@@ -181,9 +181,11 @@ impl Words {
 /// Words that are looked for together, each with what it stands for: a text is asked once for all of them.
 #[derive(Clone, Debug)]
 pub struct Sought<T> {
-    wanted: FxHashMap<Word, T>,
+    all: Vec<(Word, T)>,
+    /// Where each is in the list.
+    places: FxHashMap<Word, usize>,
     /// A bit for the low part of each: most words of a text are none of them.
-    bits: Box<[u64]>,
+    bits: Box<[u64; SOUGHT_BITS / 64]>,
 }
 
 /// Bits of [`Sought`]; a power of two, small enough for the innermost cache.
@@ -192,36 +194,63 @@ const SOUGHT_BITS: usize = 1 << 16;
 impl<T> Sought<T> {
     /// These words.
     pub fn new(wanted: FxHashMap<Word, T>) -> Self {
-        let mut bits = vec![0; SOUGHT_BITS / 64].into_boxed_slice();
-        wanted.keys().for_each(|word| {
+        let all: Vec<(Word, T)> = wanted.into_iter().collect();
+        let places = all.iter().enumerate().map(|(i, (word, _))| (*word, i)).collect();
+        let mut bits = Box::new([0; SOUGHT_BITS / 64]);
+        for (word, _) in &all {
             let at = word.0 as usize % SOUGHT_BITS;
             bits[at / 64] |= 1 << (at % 64);
-        });
-        Self { wanted, bits }
+        }
+        Self { all, places, bits }
     }
 
     /// What those of the words stand for that a text holds, in no order.
-    pub fn in_text<'s>(&'s self, words: &'s Words) -> impl Iterator<Item = &'s T> {
-        let may_be = |slot: &u32| {
-            let at = *slot as usize % SOUGHT_BITS;
-            self.bits[at / 64] >> (at % 64) & 1 == 1
-        };
-        let few = self.wanted.len() * 8 < words.slots.len();
-        let (by_word, by_slot) = if few {
-            (Some(&self.wanted), None)
-        } else {
-            (None, Some(&words.slots))
-        };
-        let by_word = by_word
-            .into_iter()
-            .flatten()
-            .filter(|(word, _)| words.has(**word))
-            .map(|(_, found)| found);
-        let by_slot = by_slot
-            .into_iter()
-            .flat_map(|slots| slots.iter())
-            .filter(move |slot| **slot != 0 && may_be(slot));
-        by_word.chain(by_slot.filter_map(|slot| self.wanted.get(&Word(*slot))))
+    pub fn in_text<'s>(&'s self, words: &'s Words) -> InText<'s, T> {
+        InText {
+            sought: self,
+            words,
+            at: 0,
+            // The fewer are gone through.
+            by_word: self.all.len() * 8 < words.slots.len(),
+        }
+    }
+
+    fn may_be(&self, slot: u32) -> bool {
+        let at = slot as usize % SOUGHT_BITS;
+        self.bits[at / 64] >> (at % 64) & 1 == 1
+    }
+}
+
+/// What some of the words stand for: see [`Sought::in_text`].
+#[derive(Debug)]
+pub struct InText<'s, T> {
+    sought: &'s Sought<T>,
+    words: &'s Words,
+    /// The next word or slot.
+    at: usize,
+    by_word: bool,
+}
+
+impl<'s, T> Iterator for InText<'s, T> {
+    type Item = &'s T;
+
+    fn next(&mut self) -> Option<&'s T> {
+        let sought = self.sought;
+        if self.by_word {
+            let rest = &sought.all[self.at..];
+            let found = rest.iter().position(|(word, _)| self.words.has(*word))?;
+            self.at += found + 1;
+            return Some(&rest[found].1);
+        }
+        loop {
+            let rest = &self.words.slots[self.at..];
+            let next = rest.iter().position(|slot| sought.may_be(*slot))?;
+            self.at += next + 1;
+            // An empty slot is no word.
+            if let Some(place) = sought.places.get(&Word(rest[next])).filter(|_| rest[next] != 0) {
+                return Some(&sought.all[*place].1);
+            }
+        }
     }
 }
 
