@@ -5,7 +5,8 @@ usage: real.py OPWRIGHT CORPUS [--only TEXT] [--unsafe] [--keep DIR] [--packages
 
 CORPUS holds the projects as folders (scripts/fetch_corpus.py makes it). Each is copied and fixed; launchers
 named in real_rows.py are then called in a process per tree, with Triton's interpreter, so no GPU is needed.
-What a project imports and is not there is stood in for (absent.py); --packages adds a folder to import from.
+What a project imports and is not there is stood in for (absent.py), and what needs that to work is not run: some
+launchers want packaging and einops, from where torch is or from a folder (pip install --target DIR; --packages DIR).
 Per launcher and layout of its tensors (packed, rows of a wider tensor, transposed):
 
   result    results, or the error, and every argument afterwards are the same, bit for bit, types and strides too
@@ -19,6 +20,7 @@ Launchers that cannot be run are listed with the reason. Exit status: 0 all the 
 """
 
 import argparse
+import ast
 import hashlib
 import importlib
 import json
@@ -52,9 +54,11 @@ def main():
     if not options.opwright.is_file() or not options.corpus.is_dir():
         parser.error("no such program or folder")
     with tempfile.TemporaryDirectory() as scratch:
-        totals = [check_project(project, rows, options, options.keep or pathlib.Path(scratch)) for project, rows in ROWS.items()]
-    failed, same, changed_shape, not_run = (sum(total[i] for total in totals) for i in range(4))
-    print(f"{same} launchers the same ({changed_shape} of them split or outlined), {failed} checks of others failed, {not_run} launchers not run")
+        totals = {project: check_project(project, rows, options, options.keep or pathlib.Path(scratch)) for project, rows in ROWS.items()}
+    totals["all"] = tuple(map(sum, zip(*totals.values())))
+    for project, (failed, same, changed_shape, not_run) in totals.items():
+        split = f"({changed_shape} of them split or outlined)"
+        print(f"{project}: {same} launchers the same {split}, {failed} checks of others failed, {not_run} launchers not run")
     return 1 if failed else 0
 
 
@@ -79,23 +83,23 @@ def check_project(project, rows, options, work):
         problems = list(compare(was, now, options))
         why = cannot(was) or (not now.get("ops") and same_file(name, original, fixed) and "nothing in its file is fixed")
         if why:
-            print(f"not run   {project:12}  {name}: {why}")
+            print(f"not run   {project:12}  {name}: {why}", flush=True)
             not_run += 1
             continue
         if problems:
-            print(f"FAIL      {project:12}  {name}  {', '.join(check for check, _ in problems)}: {problems[0][1]}")
+            print(f"FAIL      {project:12}  {name}  {', '.join(check for check, _ in problems)}: {problems[0][1]}", flush=True)
         failed += len(problems)
         if not problems:
+            shape = shape_of_fix(name, original, fixed)
             same += 1
-            changed_shape += now["shape"] != "whole"
-            print(f"same      {project:12}  {name}  {now['shape']}: {', '.join(now['ops'])}  {layouts_run(was)}")
+            changed_shape += shape in ("split", "outlined")
+            print(f"same      {project:12}  {name}  {shape}: {', '.join(now['ops'])}  {layouts_run(was)}", flush=True)
     return failed, same, changed_shape, not_run
 
 
 def same_file(name, original, fixed):
-    path = name.partition(":")[0].replace(".", "/")
-    before, after = ((root / f"{path}.py", root / path / "__init__.py") for root in (original, fixed))
-    return all(not b.exists() or b.read_bytes() == a.read_bytes() for b, a in zip(before, after))
+    before, after = (file_of(name.partition(":")[0], root) for root in (original, fixed))
+    return before.read_bytes() == after.read_bytes()
 
 
 def cannot(seen):
@@ -187,7 +191,7 @@ def observe_one(name, arguments, project, registered):
         return {"error": f"{type(error).__name__}: {str(error):.200}"}
     # a private function has all its callers in view: its fix is safe if they run without grad
     needs_grad = project not in INFERENCE_ONLY and not path.startswith("_")
-    seen = {"ops": [], "event": None, "opcheck": None, "shape": "whole", "result": {}, "grad": {}}
+    seen = {"ops": [], "event": None, "opcheck": None, "result": {}, "grad": {}}
     for layout in LAYOUTS:
         seen["result"][layout] = in_child(lambda: behaviour(launcher, arguments, layout, grad=False, needs_grad=False))
         seen["grad"][layout] = in_child(lambda: behaviour(launcher, arguments, layout, grad=True, needs_grad=needs_grad))
@@ -196,8 +200,6 @@ def observe_one(name, arguments, project, registered):
             seen["ops"] += [op for op in ops.get("ops", []) if op not in seen["ops"]]
             for check in ["event", "opcheck"]:
                 seen[check] = seen[check] or ops.get(check, ops.get("error"))
-    if registered:
-        seen["shape"] = shape_of_fix(module, path)
     return seen
 
 
@@ -355,20 +357,31 @@ def reached_ops(launcher, arguments, layout, needs_grad):
     return reached, [e for e in events if e.get("cat") == "cpu_op" and e.get("args")]
 
 
-def shape_of_fix(module, path):
-    """`whole` where the launcher does nothing but call its op or is itself the op's body, else `split`; `outlined` for methods."""
-    import ast
-
+def shape_of_fix(name, original, fixed):
+    """What a fix did to a launcher: `outlined` (a method calls a new op), `split` (a function does, and more than that),
+    `whole` (the function is the op's body, or does nothing but call it), `callees` (only what it calls was changed)."""
+    module, _, path = name.partition(":")
+    before, after = (ast.parse(file_of(module, root).read_text()) for root in (original, fixed))
+    new = {node.name for node in after.body if isinstance(node, ast.FunctionDef)} - {getattr(node, "name", "") for node in before.body}
+    top = path.partition(".")[0]
+    was, now = ([node for node in tree.body if getattr(node, "name", "") == top] for tree in (before, after))
+    calls = [node for top in now for node in ast.walk(top) if isinstance(node, ast.Call) and ast.unparse(node.func) in new | ops_of(node)]
+    if not calls:
+        return "callees" if list(map(ast.dump, was)) == list(map(ast.dump, now)) else "whole"
     if "." in path:
         return "outlined"
-    source = pathlib.Path(importlib.import_module(module).__file__).read_text()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef) and node.name == path:
-            body = node.body[1:] if ast.get_docstring(node) else node.body
-            if len(body) == 1 and "torch.ops." in ast.unparse(body[0]):
-                return "whole"
-            return "split" if "torch.ops." in ast.unparse(node) else "whole"
-    return "whole"
+    body = now[-1].body[bool(ast.get_docstring(now[-1])) :]
+    return "whole" if len(body) == 1 and isinstance(body[0], (ast.Return, ast.Expr)) and body[0].value in calls else "split"
+
+
+def ops_of(call):
+    text = ast.unparse(call.func)
+    return {text} if text.startswith("torch.ops.") else set()
+
+
+def file_of(module, root):
+    path = root / module.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 if __name__ == "__main__":

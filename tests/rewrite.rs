@@ -329,7 +329,7 @@ def f(x: torch.Tensor, pair: Optional[Tuple[torch.Tensor, torch.Tensor]] = None)
         let edits = fix.fix.unwrap().edits.into_iter();
         edits.map(|(_, edit)| edit.content.to_string()).collect::<String>()
     };
-    let list = "Optional[List[torch.Tensor]]";
+    let list = "Optional[list[torch.Tensor]]";
     assert!(written("2.15").contains(list), "{}", written("2.15"));
     // Then the launch alone becomes an op.
     assert!(
@@ -363,6 +363,111 @@ def f(x: torch.Tensor, lens: torch.Tensor, table: Table) -> None:
     assert_eq!(fix.safety, Safety::Unsafe);
     let written: String = fix.edits.iter().map(|(_, edit)| edit.content.as_str()).collect();
     assert!(written.contains("mutates_args=(\"x\", \"lens\", \"table_pages\")"), "{written}");
+}
+
+/// All that the fix of `f` writes.
+fn contents(function: &str, settings: &str, name: &str) -> (Safety, String) {
+    let text = format!("{KERNEL}\n\n{function}");
+    let fix = finding(&[("ops/f.py", &text)], settings, name).fix.unwrap();
+    (fix.safety, fix.edits.iter().map(|(_, edit)| edit.content.as_str()).collect())
+}
+
+/// `torch.cuda.stream` takes a stream: that torch has the function does not make what it is given a tensor.
+#[test]
+fn a_stream_is_no_tensor() {
+    let function = "@torch.no_grad()
+def f(x: torch.Tensor, stream: torch.cuda.Stream | None = None) -> None:
+    with torch.cuda.stream(stream):
+        _copy_kernel[(1,)](x, x, 1, 1, B=16)
+";
+    let (_, written) = contents(function, "style = \"custom-op\"\n", "f");
+    assert!(!written.contains("stream:") && written.contains("x: torch.Tensor"), "{written}");
+}
+
+/// What a kernel adds to an offset and never loads through may still be a tensor.
+#[test]
+fn a_pointer_that_is_never_used_is_no_number() {
+    let kernel = "@triton.jit
+def _shift_kernel(x, spare, n, eps, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    spare = spare + tl.program_id(0) * n
+    value = tl.load(x + i, mask=i < n)
+    tl.store(x + i, value * tl.rsqrt(value * value + eps), mask=i < n)
+
+
+@torch.no_grad()
+def f(x: torch.Tensor, spare, n: int, eps):
+    _shift_kernel[(1,)](x, spare, n, eps, B=16)
+";
+    let text = format!("{KERNEL}\n\n{kernel}");
+    let found = finding(&[("ops/f.py", &text)], "style = \"custom-op\"\n", "f");
+    let fix = found.fix.unwrap();
+    assert_eq!(fix.safety, Safety::Shown);
+    let about = |name: &str| fix.reasons.iter().any(|reason| reason.contains(name));
+    assert!(about("`spare`") && !about("`eps`"), "{:?}", fix.reasons);
+}
+
+/// An op returns tensors: what is put into an object stays outside.
+#[test]
+fn an_object_is_made_by_the_public_function() {
+    let function = "from typing import NamedTuple
+
+
+class Pair(NamedTuple):
+    y: torch.Tensor
+    n: int
+
+
+@torch.no_grad()
+def f(x: torch.Tensor, n: int) -> Pair:
+    y = torch.empty_like(x)
+    _copy_kernel[(1,)](x, y, n, 1, B=16)
+    return Pair(y, n)
+";
+    let (_, written) = contents(function, "style = \"custom-op\"\n", "f");
+    assert!(!written.contains("Pair(") && written.contains("y = torch.ops"), "{written}");
+}
+
+/// What a tensor says of itself, and constants, are not handed over; what is returned at once has no name.
+#[test]
+fn an_outlined_op_makes_what_it_can_itself() {
+    let class = "class Scaler:
+    def __init__(self, factor: float):
+        self.factor = factor
+
+    @torch.no_grad()
+    def run(self, x: torch.Tensor, label: str) -> torch.Tensor:
+        rows, columns = x.shape
+        block = 16
+        count = rows * columns
+        print(label, rows)
+        out = torch.empty_like(x)
+        grid = (triton.cdiv(count, block), rows, columns)
+        _copy_kernel[grid](x, out, count, self.factor, B=block)
+        return out
+";
+    let text = format!("{KERNEL}\n\n{class}");
+    insta::assert_snapshot!("outlined_inputs", diffs(&[("ops/f.py", &text)], "style = \"custom-op\"\n"));
+}
+
+/// One op makes `device` itself, the other is given it: the statement stays.
+#[test]
+fn what_one_of_two_ops_is_given_stays() {
+    let function = "@torch.no_grad()
+def f(x: torch.Tensor, table: torch.Tensor):
+    device = x.device
+    a = torch.empty(4, device=device)
+    _copy_kernel[(1,)](x, a, 4, 1, B=16)
+    n = int(a.sum().item())
+    b = torch.empty(n, device=device)
+    _copy_kernel[(1,)](table, b, n, 1, B=16)
+    return a, b
+";
+    let text = format!("{KERNEL}\n\n{function}");
+    let diff = diffs(&[("ops/f.py", &text)], "style = \"custom-op\"\n");
+    let kept = "device = x.device\n+    a = torch.ops.ops.f_copy(x)";
+    assert!(diff.contains(kept), "{diff}");
+    assert!(diff.contains("f_copy_2(table, n, device)"), "{diff}");
 }
 
 #[test]

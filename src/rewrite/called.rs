@@ -80,7 +80,13 @@ pub(super) fn wrap(rewrite: &Rewrite, func: &Func) -> Result<Called, Vec<String>
     doubts.dedup();
     let namespace = rewrite.namespace(&scope, &route);
     let stem = outline::stem(scope.program, func);
-    let chosen = rewrite.names.choose_as(scope.program, func.function.file, &stem, &namespace);
+    let source = names::Source {
+        file: func.function.file,
+        own: &stem,
+        kernel: None,
+        part: false,
+    };
+    let chosen = rewrite.names.choose_for(scope.program, &source, &namespace);
     let texts: Vec<String> = params.iter().map(|p| p.text.clone()).collect();
     let mut own = spelling
         .imports(&texts)

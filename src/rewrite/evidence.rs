@@ -6,6 +6,7 @@ use super::signature::{Base, Type};
 use super::spread::spread;
 use super::types::Types;
 use crate::facts::{ArgKind, BinaryOp, Call, CallId, CompareOp, Const, GuardKind, Items, Name, Op, ParamKind, UnaryOp, ValueId};
+use crate::knowledge::torch::Shares;
 use crate::program::{FunctionRef, KernelId, Launch, Program};
 use std::rc::Rc;
 
@@ -18,6 +19,10 @@ pub(super) struct Evidence {
     pub(super) int: bool,
     /// It is a number.
     pub(super) number: bool,
+    /// A kernel takes it for a part of floats.
+    pub(super) real: bool,
+    /// It is a number, and an integer may mean something else than the float.
+    pub(super) vague: bool,
     /// A callee takes a float for it.
     pub(super) float: bool,
     /// Its truth is asked for.
@@ -55,6 +60,8 @@ impl Evidence {
             tensor: self.tensor | b.tensor,
             int: self.int | b.int,
             number: self.number | b.number,
+            real: self.real | b.real,
+            vague: self.vague | b.vague,
             float: self.float | b.float,
             truth: self.truth | b.truth,
             flag: self.flag | b.flag,
@@ -72,6 +79,13 @@ impl Evidence {
         }
     }
 
+    /// It is a number: a part of floats, where an integer means the same, or it cannot be told.
+    pub(super) fn is_number(&mut self, real: bool) {
+        self.number = true;
+        self.real |= real;
+        self.vague |= !real;
+    }
+
     fn of_type(&mut self, ty: Type) {
         match (ty.base, ty.list) {
             (Base::Tensor, false) => self.tensor = true,
@@ -79,7 +93,7 @@ impl Evidence {
             (Base::Int, false) => self.int = true,
             (Base::Int, true) => self.shape = true,
             (Base::Float, false) => self.float = true,
-            (Base::Number, false) => self.number = true,
+            (Base::Number, false) => (self.number, self.vague) = (true, true),
             (Base::Bool, false) => self.flag = true,
             (Base::Text, false) => self.text = true,
             (Base::Dtype, false) => self.dtype = true,
@@ -282,7 +296,10 @@ impl<'a> Uses<'_, 'a> {
             }
             Op::Slice(a, b, c) if [a, b, c].iter().any(|&v| self.is(v)) => self.found.int = true,
             Op::Unary(UnaryOp::Not, a) if self.is(a) => self.found.truth = true,
-            Op::Unary(_, a) if self.is(a) => self.found.number |= self.scope.kind(a) != Kind::Tensor,
+            Op::Unary(_, a) if self.is(a) => {
+                self.found.number |= self.scope.kind(a) != Kind::Tensor;
+                self.found.vague = true;
+            }
             Op::Binary(op, a, b) | Op::Augment(op, a, b) => self.arithmetic(op, a, b),
             Op::Compare(op, a, b) => self.compare(op, a, b),
             Op::Select(condition, ..) if self.is(condition) => self.found.truth = true,
@@ -381,7 +398,7 @@ impl<'a> Uses<'_, 'a> {
                 | BinaryOp::BitOr
                 | BinaryOp::BitXor,
             ) => self.found.int = true,
-            (Kind::Int | Kind::Float | Kind::Bool, _) => self.found.number = true,
+            (Kind::Int | Kind::Float | Kind::Bool, _) => (self.found.number, self.found.vague) = (true, true),
             _ => self.found.silent = true,
         }
     }
@@ -404,7 +421,7 @@ impl<'a> Uses<'_, 'a> {
             },
             CompareOp::In | CompareOp::NotIn => self.found.sequence = true,
             CompareOp::Lt | CompareOp::LtE | CompareOp::Gt | CompareOp::GtE => match self.scope.kind(other) {
-                Kind::Int | Kind::Float => self.found.number = true,
+                Kind::Int | Kind::Float => (self.found.number, self.found.vague) = (true, true),
                 _ => self.found.silent = true,
             },
         }
@@ -413,7 +430,7 @@ impl<'a> Uses<'_, 'a> {
     fn equal(&mut self, other: ValueId) {
         match self.scope.kind(other) {
             Kind::Text => self.found.text = true,
-            Kind::Int | Kind::Float => self.found.number = true,
+            Kind::Int | Kind::Float => (self.found.number, self.found.vague) = (true, true),
             Kind::Shape => self.found.sequence = true,
             Kind::None => self.found.none = true,
             Kind::Bool => self.found.flag = true,
@@ -554,10 +571,12 @@ impl<'a> Uses<'_, 'a> {
         match (name, keyword) {
             (_, Some("dtype")) => self.found.dtype = true,
             (_, Some("device")) => self.found.device = true,
-            (_, Some("fill_value" | "num_warps" | "num_stages")) => self.found.number = true,
+            (_, Some("fill_value" | "num_warps" | "num_stages")) => (self.found.number, self.found.vague) = (true, true),
             ("triton.cdiv" | "triton.next_power_of_2" | "range", _) => self.found.int = true,
-            ("min" | "max" | "abs" | "float" | "int" | "round", _) => self.found.number |= !nested,
-            (n, _) if n.starts_with("math.") => self.found.number = true,
+            ("min" | "max" | "abs" | "float" | "int" | "round", _) => {
+                (self.found.number, self.found.vague) = (self.found.number | !nested, true)
+            }
+            (n, _) if n.starts_with("math.") => (self.found.number, self.found.vague) = (true, true),
             ("len" | "tuple" | "list" | "sum" | "enumerate" | "zip" | "reversed" | "sorted" | "any" | "all", _) => {
                 self.found.sequence |= !nested
             }
@@ -571,19 +590,27 @@ impl<'a> Uses<'_, 'a> {
                 self.found.int |= size && (nested || several);
                 self.found.silent |= !(size && (nested || several));
             }
-            ("torch.arange", None) => self.found.number = true,
+            ("torch.arange", None) => (self.found.number, self.found.vague) = (true, true),
             ("torch.cat" | "torch.stack", _) if position == 0 && keyword.is_none() => {
                 self.found.tensor |= nested;
                 self.found.tensors |= !nested;
             }
             (n, None) if n.starts_with("torch.") && position == 0 && !nested && !CREATE.contains(&last) => {
-                let takes_tensor = self.scope.knowledge.torch.function(n).is_some_and(|e| !e.results.is_empty());
+                // What answers with a scalar may ask of a device or a stream.
+                let effect = self.scope.knowledge.torch.function(n);
+                let takes_tensor = effect.is_some_and(|e| e.results.iter().any(|r| *r != Shares::Scalar)) && !is_of_device(n);
                 self.found.tensor |= takes_tensor;
                 self.found.silent |= !takes_tensor;
             }
             _ => self.found.silent = true,
         }
     }
+}
+
+/// `torch.cuda.get_rng_state(…)`: of a device, not of a tensor.
+fn is_of_device(name: &str) -> bool {
+    let module = name.split('.').nth(1).unwrap_or_default();
+    matches!(module, "cuda" | "accelerator" | "cpu" | "mps" | "xpu" | "distributed" | "backends")
 }
 
 fn takes_shape(method: &str) -> bool {

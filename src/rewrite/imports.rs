@@ -54,14 +54,16 @@ pub(super) fn member(
         return (name.to_string(), Some(standard(file, &text)));
     }
     let package = module.split('.').next().unwrap_or(module);
-    let ours: Vec<&Import> = leading(facts).filter(|i| absolute(i).split('.').next() == Some(package)).collect();
-    let next = ours
-        .iter()
-        .find(|i| i.member.is_some() && i.level == 0 && absolute(i).as_str() > module);
-    let edit = match (next, ours.last()) {
-        (Some(next), _) => insert_above(file, next, &text),
-        (None, Some(last)) => insert_below(file, last.span, &text),
-        (None, None) => at_end(file, &format!("\n{text}")),
+    let of_package = |i: &&Import| absolute(i).split('.').next() == Some(package);
+    let ours: Vec<&Import> = leading(facts).filter(|i| i.level == 0).filter(of_package).collect();
+    let next = ours.iter().find(|i| i.member.is_some() && absolute(i).as_str() > module);
+    // Relative imports are a block of their own, below.
+    let relative = leading(facts).find(|i| i.level > 0);
+    let edit = match (next, ours.last(), relative) {
+        (Some(next), ..) => insert_above(file, next, &text),
+        (None, Some(last), _) => insert_below(file, last.span, &text),
+        (None, None, Some(next)) => insert_above(file, next, &format!("{text}{}", facts.layout.newline)),
+        (None, None, None) => at_end(file, &format!("\n{text}")),
     };
     (name.to_string(), Some(edit))
 }
@@ -139,7 +141,11 @@ fn extend(source: &Source, facts: &Facts, span: Span, same: &[&Import], name: &s
         .filter_map(|i| i.member)
         .map(|m| facts.name(m))
         .collect();
-    let next = members.iter().find(|m| m.to_lowercase() > name.to_lowercase());
+    let by_kind = members.is_sorted_by_key(|m| (kind(m), m.to_lowercase()));
+    let next = members.iter().find(|m| match by_kind {
+        true => (kind(m), m.to_lowercase()) > (kind(name), name.to_lowercase()),
+        false => m.to_lowercase() > name.to_lowercase(),
+    });
     let names = text.find("import")? + "import".len();
     let find = |word: &str| {
         let is_word = |c: char| c.is_alphanumeric() || c == '_';
@@ -148,6 +154,12 @@ fn extend(source: &Source, facts: &Facts, span: Span, same: &[&Import], name: &s
             .find(|&at| !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word))
     };
     let many_lines = text.contains('\n');
+    if !many_lines && text.chars().count() + ", ".len() + name.len() > 88 {
+        let at = next
+            .and_then(|next| members.iter().position(|m| m == next))
+            .unwrap_or(members.len());
+        return wrapped(span, text, names, (at, name), facts);
+    }
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     if let Some(next) = next {
         let at = find(next)?;
@@ -172,11 +184,29 @@ fn extend(source: &Source, facts: &Facts, span: Span, same: &[&Import], name: &s
         }
         _ => ", ".to_string(),
     };
-    let one_line = text.chars().count() + gap.len() + name.len();
-    if !many_lines && one_line > 88 {
+    Some(Edit::insert_once(span.start + end as u32, format!("{gap}{name}")))
+}
+
+/// An import that has become too long for one line, a name a line.
+fn wrapped(span: Span, text: &str, names: usize, (at, name): (usize, &str), facts: &Facts) -> Option<Edit> {
+    let mut all: Vec<&str> = text[names..].split(',').map(str::trim).collect();
+    if text.contains(['(', ';']) || at > all.len() {
         return None;
     }
-    Some(Edit::insert_once(span.start + end as u32, format!("{gap}{name}")))
+    all.insert(at, name);
+    let (unit, newline) = (&facts.layout.indent, &facts.layout.newline);
+    let lines: String = all.iter().map(|name| format!("{unit}{name},{newline}")).collect();
+    Some(Edit::replace(span, format!("{} ({newline}{lines})", &text[..names])))
+}
+
+/// Sorters of imports put constants in front of classes, and these in front of functions.
+fn kind(name: &str) -> u8 {
+    let any = |f: fn(char) -> bool| name.chars().any(f);
+    match name.chars().next() {
+        _ if name.len() > 1 && any(char::is_uppercase) && !any(char::is_lowercase) => 0,
+        Some(first) if first.is_uppercase() => 1,
+        _ => 2,
+    }
 }
 
 fn insert_above(file: &ProgramFile, next: &Import, text: &str) -> Edit {

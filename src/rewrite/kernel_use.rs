@@ -3,7 +3,7 @@
 use super::evidence::Evidence;
 use super::scope::Scope;
 use super::types::Types;
-use crate::facts::{ArgKind, BinaryOp, Body, Call, Const, GuardKind, Items, Op, UnaryOp, ValueId};
+use crate::facts::{Annotation, ArgKind, BinaryOp, Body, Call, CompareOp, Const, GuardKind, Items, Name, Op, UnaryOp, ValueId};
 use crate::program::{FunctionRef, Kernel};
 
 /// Evidence from a kernel's use of a parameter.
@@ -17,7 +17,7 @@ pub(super) fn of_param(types: &Types, kernel: &Kernel, param: u16, depth: u32) -
         found.silent |= found.number | found.int;
         found.tensor = !(found.number | found.int);
         found.int = false;
-        found.number = false;
+        (found.number, found.real, found.vague) = (false, false, false);
     }
     found.silent |= by_address;
     found
@@ -34,23 +34,35 @@ fn of_function(types: &Types, at: FunctionRef, param: u16, depth: u32) -> Eviden
         let text = types.program.file(at.file).source.slice(annotation.span);
         match text.trim_matches(['"', '\'']).rsplit('.').next().unwrap_or(text) {
             "int32" | "int64" | "uint32" | "uint64" | "int8" | "int16" | "int" => found.int = true,
-            "float32" | "float64" | "float16" | "float" => found.number = true,
+            "float32" | "float64" | "float16" | "float" => found.is_number(true),
             _ => {}
         }
     }
+    let text = |a: Annotation| types.program.file(at.file).source.slice(a.span);
     let device = Device {
         types,
         at,
         body: &function.body,
+        fixed: own.annotation.is_some_and(|a| text(a).contains("constexpr")),
     };
     device.scan(param, depth, &mut found);
     found
 }
 
+/// Functions of floats. Their arguments are floats too.
+const FLOAT_FUNCTIONS: [&str; 12] = [
+    "exp", "exp2", "log", "log2", "sqrt", "sqrt_rn", "rsqrt", "sigmoid", "tanh", "erf", "sin", "cos",
+];
+
+/// Functions that give back what they are given.
+const SELECTING: [&str; 5] = ["maximum", "minimum", "max", "min", "where"];
+
 struct Device<'a> {
     types: &'a Types<'a>,
     at: FunctionRef,
     body: &'a Body,
+    /// The parameter is known when the kernel is compiled: no pointer.
+    fixed: bool,
 }
 
 impl Device<'_> {
@@ -75,6 +87,8 @@ impl Device<'_> {
             ints[v.index()] = match value.op {
                 Op::Const(Const::Int(_)) => true,
                 Op::Binary(BinaryOp::Div, ..) => false,
+                // Triton has these for integers alone.
+                Op::Binary(BinaryOp::FloorDiv | BinaryOp::LShift | BinaryOp::RShift | BinaryOp::BitAnd, ..) => true,
                 // `tl.program_id(0) * BLOCK`: blocks have whole sizes.
                 Op::Binary(BinaryOp::Mul, a, b) if self.is_program_id(a) => ints[b.index()] || matches!(self.body.op(b), Op::Param(_)),
                 Op::Binary(BinaryOp::Mul, a, b) if self.is_program_id(b) => ints[a.index()] || matches!(self.body.op(a), Op::Param(_)),
@@ -97,7 +111,81 @@ impl Device<'_> {
                 _ => false,
             };
         }
-        ints
+        let offsets = self.offsets();
+        ints.iter().zip(offsets).map(|(a, b)| *a || b).collect()
+    }
+
+    /// By value: it is added to a pointer, or is a part of what is.
+    fn offsets(&self) -> Vec<bool> {
+        let body = self.body;
+        let mut found = vec![false; body.values.len()];
+        for (v, value) in body.iter().collect::<Vec<_>>().into_iter().rev() {
+            match value.op {
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) | Op::Augment(BinaryOp::Add | BinaryOp::Sub, a, b) if self.pointer(a) => {
+                    found[b.index()] = true;
+                }
+                Op::Binary(BinaryOp::Add, a, b) if self.pointer(b) => found[a.index()] = true,
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::Mod, a, b)
+                    if found[v.index()] =>
+                {
+                    found[a.index()] = true;
+                    found[b.index()] = true;
+                }
+                Op::Index(object, _) if found[v.index()] => found[object.index()] = true,
+                Op::Phi(items) if found[v.index()] => body.items(items).iter().for_each(|i| found[i.index()] = true),
+                Op::Call(call) if found[v.index()] && SELECTING.contains(&self.last_name(body.call(call).callee)) => {
+                    let condition = usize::from(self.last_name(body.call(call).callee) == "where");
+                    body.call(call)
+                        .args
+                        .iter()
+                        .skip(condition)
+                        .for_each(|a| found[a.value.index()] = true);
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+
+    /// By value: certainly made of floats, so that nothing it is added to is a pointer.
+    fn floats(&self) -> Vec<bool> {
+        let mut floats = vec![false; self.body.values.len()];
+        for (v, value) in self.body.iter() {
+            floats[v.index()] = match value.op {
+                Op::Const(Const::Float(_)) | Op::Binary(BinaryOp::Div, ..) => true,
+                Op::Binary(_, a, b) | Op::Augment(_, a, b) => floats[a.index()] || floats[b.index()],
+                Op::Unary(_, a) | Op::Index(a, _) => floats[a.index()],
+                Op::Phi(items) => self.body.items(items).iter().any(|i| i.index() < v.index() && floats[i.index()]),
+                Op::Call(call) => {
+                    let call = self.body.call(call);
+                    let of_float = |a: ValueId| self.last_name(a).contains("float") || floats[a.index()];
+                    match self.last_name(call.callee) {
+                        name if FLOAT_FUNCTIONS.contains(&name) => true,
+                        "to" | "cast" | "zeros" | "full" | "sum" | "max" | "min" | "maximum" | "minimum" | "where" => {
+                            call.args.iter().any(|a| of_float(a.value))
+                        }
+                        _ => false,
+                    }
+                }
+                _ => false,
+            };
+        }
+        floats
+    }
+
+    /// `MODE_A = 0` or `MODE_A: tl.constexpr = tl.constexpr(0)` of the module.
+    fn is_whole_constant(&self, name: Name) -> bool {
+        let module = self.types.program.file(self.at.file).facts.module();
+        let mut at = module.binding(name);
+        while let Some(value) = at {
+            at = match module.body.op(value) {
+                Op::Const(Const::Int(_)) => return true,
+                Op::Annotated(_, inner) | Op::Unary(UnaryOp::Minus, inner) => Some(inner),
+                Op::Call(call) => module.body.call(call).args.first().map(|a| a.value),
+                _ => None,
+            };
+        }
+        false
     }
 
     fn is_program_id(&self, value: ValueId) -> bool {
@@ -111,10 +199,11 @@ impl Device<'_> {
 
     fn scan(&self, param: u16, depth: u32, found: &mut Evidence) {
         let body = self.body;
-        let ints = self.integers();
+        let (ints, floats) = (self.integers(), self.floats());
         let mut is = vec![false; body.values.len()];
         // Sums and products that the parameter is part of: used as an offset, they make it an integer.
         let mut part = vec![false; body.values.len()];
+        let mut sum = vec![false; body.values.len()];
         for (v, value) in body.iter() {
             let any = |items: Items| body.items(items).iter().any(|i| is[i.index()]);
             let here = match value.op {
@@ -125,13 +214,55 @@ impl Device<'_> {
             };
             is[v.index()] = here;
             let p = |v: ValueId| is[v.index()] || part[v.index()];
-            part[v.index()] = match value.op {
-                Op::Binary(BinaryOp::Mul | BinaryOp::Add | BinaryOp::Sub | BinaryOp::FloorDiv | BinaryOp::Mod, a, b) => {
-                    (p(a) && (ints[b.index()] || p(b))) || (p(b) && ints[a.index()])
+            let q = |v: ValueId| is[v.index()] || sum[v.index()];
+            sum[v.index()] = match value.op {
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) | Op::Augment(BinaryOp::Add | BinaryOp::Sub, a, b) => q(a) || q(b),
+                Op::Index(o, _) => sum[o.index()],
+                Op::Phi(items) => body.items(items).iter().any(|i| i.index() < v.index() && sum[i.index()]),
+                Op::Call(call) => {
+                    let call = body.call(call);
+                    let name = self.last_name(call.callee);
+                    (SELECTING.contains(&name) || name == "cast") && call.args.iter().any(|a| sum[a.value.index()])
                 }
-                Op::Index(o, _) => part[o.index()],
                 _ => false,
             };
+            part[v.index()] = match value.op {
+                // All that makes an offset is whole.
+                Op::Binary(BinaryOp::Mul | BinaryOp::Add | BinaryOp::Sub | BinaryOp::FloorDiv | BinaryOp::Mod, a, b) => {
+                    (p(a) || p(b)) && !floats[a.index()] && !floats[b.index()]
+                }
+                Op::Index(o, _) => part[o.index()],
+                Op::Phi(items) => body.items(items).iter().any(|i| i.index() < v.index() && part[i.index()]),
+                Op::Call(call)
+                    if matches!(
+                        self.last_name(body.call(call).callee),
+                        "maximum" | "minimum" | "max" | "min" | "where"
+                    ) =>
+                {
+                    body.call(call).args.iter().any(|a| p(a.value))
+                }
+                _ => false,
+            };
+        }
+        // `tl.rsqrt(variance + eps)`, `tl.store(out, first + i)`, `i + first < n`
+        let no_pointer = |op: Op| match op {
+            Op::Call(call) => {
+                let call = body.call(call);
+                let (from, real) = match self.last_name(call.callee) {
+                    "store" => (1, false),
+                    name if FLOAT_FUNCTIONS.contains(&name) => (0, true),
+                    _ => return None,
+                };
+                call.args.iter().skip(from).any(|a| sum[a.value.index()]).then_some(real)
+            }
+            Op::Compare(_, a, b) | Op::Binary(BinaryOp::Mul | BinaryOp::Div | BinaryOp::Pow | BinaryOp::FloorDiv | BinaryOp::Mod, a, b) => {
+                let float = floats[a.index()] || floats[b.index()];
+                (sum[a.index()] || sum[b.index()]).then_some(float)
+            }
+            _ => None,
+        };
+        for real in body.iter().filter_map(|(_, value)| no_pointer(value.op)) {
+            found.is_number(real);
         }
         for guard in &body.guards {
             if let GuardKind::When(condition, _) = guard.kind
@@ -141,11 +272,11 @@ impl Device<'_> {
             }
         }
         for (_, value) in body.iter() {
-            self.one(value.op, &is, &part, &ints, depth, found);
+            self.one(value.op, &is, &part, (&ints, &floats), depth, found);
         }
     }
 
-    fn one(&self, op: Op, is: &[bool], part: &[bool], ints: &[bool], depth: u32, found: &mut Evidence) {
+    fn one(&self, op: Op, is: &[bool], part: &[bool], (ints, floats): (&[bool], &[bool]), depth: u32, found: &mut Evidence) {
         let at = |v: ValueId| is[v.index()];
         match op {
             Op::Binary(BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::LShift | BinaryOp::RShift | BinaryOp::BitAnd, a, b)
@@ -153,19 +284,35 @@ impl Device<'_> {
             {
                 found.int = true;
             }
+            Op::Augment(BinaryOp::Add | BinaryOp::Sub, a, b) if part[b.index()] && self.pointer(a) => found.int = true,
             Op::Binary(BinaryOp::Add, a, b) if (part[a.index()] && self.pointer(b)) || (part[b.index()] && self.pointer(a)) => {
                 found.int = true
             }
-            Op::Binary(_, a, b) | Op::Augment(_, a, b) if at(a) || at(b) => found.number |= !self.pointer(a) && !self.pointer(b),
+            // What is added to integers may be a pointer that nothing is read through.
+            Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) | Op::Augment(BinaryOp::Add | BinaryOp::Sub, a, b) if at(a) || at(b) => {
+                let subtracted = at(b) && matches!(op, Op::Binary(BinaryOp::Sub, ..) | Op::Augment(BinaryOp::Sub, ..));
+                let float = floats[a.index()] || floats[b.index()];
+                match float || subtracted || self.fixed {
+                    true => found.is_number(float),
+                    false => found.silent = true,
+                }
+            }
+            Op::Binary(own, a, b) | Op::Augment(own, a, b) if (at(a) || at(b)) && !self.pointer(a) && !self.pointer(b) => {
+                found.is_number(own == BinaryOp::Div || floats[a.index()] || floats[b.index()]);
+            }
             Op::Unary(UnaryOp::Not, a) if at(a) => found.truth = true,
-            Op::Unary(_, a) if at(a) => found.number = true,
+            Op::Unary(_, a) if at(a) => found.is_number(false),
             Op::Select(condition, ..) if at(condition) => found.truth = true,
-            Op::Compare(_, a, b) if at(a) || at(b) => self.compare(if at(a) { b } else { a }, ints, found),
+            Op::Compare(op, a, b) if at(a) || at(b) => self.compare(op, if at(a) { b } else { a }, ints, found),
             Op::Assert(a) if at(a) => found.truth = true,
-            Op::Call(call) => self.argument(self.body.call(call), is, depth, found),
-            Op::Attr(o, _) if at(o) => {}
+            // `N.to(tl.int64)`, `eps.to(tl.float32)`
+            Op::Call(call) if matches!(self.body.op(self.body.call(call).callee), Op::Attr(o, _) if at(o)) => {
+                self.converted(self.body.call(call), found);
+            }
             Op::Tuple(items) | Op::List(items) if self.body.items(items).iter().any(|&v| at(v)) => found.silent = true,
             Op::Index(o, _) | Op::Iterate(o) if at(o) => found.silent = true,
+            Op::Call(call) => self.argument(self.body.call(call), (is, ints, floats), depth, found),
+            Op::Attr(o, _) if at(o) => {}
             _ => {}
         }
     }
@@ -194,21 +341,36 @@ impl Device<'_> {
             .is_some_and(|kernel| kernel.reads.contains(&param) || kernel.writes.iter().any(|w| w.param == param))
     }
 
-    fn compare(&self, other: ValueId, ints: &[bool], found: &mut Evidence) {
+    fn compare(&self, op: CompareOp, other: ValueId, ints: &[bool], found: &mut Evidence) {
         match self.body.op(other) {
             Op::Const(Const::None) => found.none = true,
             Op::Const(Const::Str(_)) => found.text = true,
             Op::Const(Const::Bool(_)) => found.flag = true,
-            Op::Const(Const::Float(_)) => found.number = true,
-            // `if softcap > 0` says no more than that it is a number.
+            Op::Const(Const::Float(_)) => found.is_number(true),
+            // `MODE == 2`; `if softcap > 0` says no more than that it is a number.
+            Op::Const(Const::Int(2..)) if matches!(op, CompareOp::Eq | CompareOp::NotEq) => found.int = true,
             Op::Const(Const::Int(_)) => found.number = true,
+            Op::Free(name) if matches!(op, CompareOp::Eq | CompareOp::NotEq) && self.is_whole_constant(name) => found.int = true,
             // `offsets < N`
             _ if ints[other.index()] => found.int = true,
+            // Neither pointers nor strings are compared when a kernel runs.
+            _ if !self.fixed => found.is_number(false),
             _ => found.silent = true,
         }
     }
 
-    fn argument(&self, call: &Call, is: &[bool], depth: u32, found: &mut Evidence) {
+    /// A conversion tells what it was: a float may have been an integer, which means the same.
+    fn converted(&self, call: &Call, found: &mut Evidence) {
+        for arg in &call.args {
+            let name = self.last_name(arg.value);
+            found.int |= name.starts_with("int") || name.starts_with("uint");
+            if name.starts_with("float") {
+                found.is_number(true);
+            }
+        }
+    }
+
+    fn argument(&self, call: &Call, (is, ints, floats): (&[bool], &[bool], &[bool]), depth: u32, found: &mut Evidence) {
         for (position, arg) in call.args.iter().enumerate() {
             if !is[arg.value.index()] {
                 continue;
@@ -217,8 +379,16 @@ impl Device<'_> {
             match name {
                 "arange" | "range" | "static_range" | "cdiv" => found.int = true,
                 "load" | "store" => {}
-                "maximum" | "minimum" | "min" | "max" | "exp" | "log" | "sqrt" | "exp2" => found.number |= self.call(arg.value).is_none(),
-                "full" if position > 0 => found.number = true,
+                name if FLOAT_FUNCTIONS.contains(&name) => found.is_number(true),
+                "cast" => self.converted(call, found),
+                "maximum" | "minimum" | "min" | "max" if call.args.iter().any(|a| !is[a.value.index()] && ints[a.value.index()]) => {
+                    found.int = true;
+                }
+                "maximum" | "minimum" | "min" | "max" if self.call(arg.value).is_none() => {
+                    found.is_number(call.args.iter().any(|a| floats[a.value.index()]));
+                }
+                "maximum" | "minimum" | "min" | "max" => {}
+                "full" if position > 0 => found.is_number(false),
                 "static_assert" | "assume" | "multiple_of" => {}
                 _ => match self.callee(call.callee) {
                     Some(helper) if depth > 0 => {

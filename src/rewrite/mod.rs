@@ -177,6 +177,12 @@ struct Plan<'a> {
     reasons: Reasons,
 }
 
+/// What becomes the op.
+enum Way<'a> {
+    Whole(Box<Plan<'a>>),
+    Part(outline::Outlined),
+}
+
 impl<'a> Rewrite<'a> {
     /// Prepares fixes of a project.
     pub fn new(program: &'a Program, knowledge: &'a Knowledge, options: &'a Options) -> Self {
@@ -204,13 +210,27 @@ impl<'a> Rewrite<'a> {
                 Err(reasons) => Assessment::blocked(reasons),
             };
         }
-        match self.plan(func) {
-            Err(reasons) => match self.outline(func, reasons) {
-                Err(reasons) => Assessment::blocked(reasons),
-                Ok(outlined) => self.outlined_assessment(func, &outlined),
-            },
-            Ok(plan) => self.assessment(&plan),
+        match self.decide(func) {
+            Err(reasons) => Assessment::blocked(reasons),
+            Ok(Way::Part(outlined)) => self.outlined_assessment(func, &outlined),
+            Ok(Way::Whole(plan)) => self.assessment(&plan),
         }
+    }
+
+    /// Chooses between the whole function and a part of it.
+    fn decide(&self, func: usize) -> Result<Way<'a>, Vec<String>> {
+        let plan = match self.plan(func) {
+            Ok(plan) => plan,
+            Err(reasons) => return self.outline(func, reasons).map(Way::Part),
+        };
+        if plan.split.absent {
+            let why = "a result may be None, and an op returns tensors".to_string();
+            let part = self.outline(func, vec![why]).ok();
+            if let Some(part) = part.filter(|part| part.doubts.len() <= plan.reasons.doubts.len()) {
+                return Ok(Way::Part(part));
+            }
+        }
+        Ok(Way::Whole(Box::new(plan)))
     }
 
     /// Moves a part of a function that cannot be an op as a whole; else, why neither can be.
@@ -321,13 +341,11 @@ impl<'a> Rewrite<'a> {
             Some(Err(reasons)) => return blocked(reasons),
             None => {}
         }
-        let plan = match self.plan(func) {
-            Ok(plan) => plan,
+        let plan = match self.decide(func) {
+            Ok(Way::Whole(plan)) => plan,
+            Ok(Way::Part(outlined)) => return self.outlined_fix(func, outlined),
             Err(reasons) => {
-                return match self.outline(func, reasons) {
-                    Ok(outlined) => self.outlined_fix(func, outlined),
-                    Err(reasons) => blocked(reasons),
-                };
+                return blocked(reasons);
             }
         };
         let registration = styles::Registration {

@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use crate::knowledge::Knowledge;
-use crate::program::{Func, Program};
+use crate::program::{Func, KernelId, Program};
 use crate::source::FileId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct OpNames {
     /// `ns::name` of registered ops.
     taken: BTreeSet<String>,
-    /// Plain name → functions of interest with that plain name, as file and name. A function that a fix has turned
-    /// into `_f_impl` counts as `f`, so that a name is the same in every round.
-    wanted: BTreeMap<String, BTreeSet<(FileId, String)>>,
+    /// Plain name → functions of interest with that plain name. A function that a fix has turned into `_f_impl` counts
+    /// as `f`, so that a name is the same in every round.
+    wanted: BTreeMap<String, Owners>,
+    /// What a kernel is named after → functions that launch it, by their plain names.
+    launched: BTreeMap<String, Owners>,
     /// Names that two methods or closures of one file would take.
-    doubled: BTreeSet<(FileId, String)>,
+    doubled: Owners,
 }
+
+/// Functions, as file and name.
+type Owners = BTreeSet<(FileId, String)>;
 
 /// Names for one launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +30,17 @@ pub(super) struct Chosen {
     pub(super) op: String,
     /// What private functions are named after.
     pub(super) stem: String,
+}
+
+/// What an op can be named after.
+pub(super) struct Source<'n> {
+    pub(super) file: FileId,
+    /// The function's name, with that of its class.
+    pub(super) own: &'n str,
+    /// The one kernel that it launches.
+    pub(super) kernel: Option<&'n str>,
+    /// It is a part of a function that may do much more: the kernel's name says better what it does.
+    pub(super) part: bool,
 }
 
 impl OpNames {
@@ -42,7 +58,12 @@ impl OpNames {
                 None => program.function_name(func.function).to_string(),
                 Some(_) => super::outline::stem(program, func),
             };
-            let wanted = names.wanted.entry(plain(&name).to_string()).or_default();
+            let plain = plain(&name).to_string();
+            for &kernel in func.launches.iter().flat_map(|l| &l.kernels) {
+                let launchers = names.launched.entry(kernel_name(program, kernel)).or_default();
+                launchers.insert((func.function.file, plain.clone()));
+            }
+            let wanted = names.wanted.entry(plain).or_default();
             let own = (func.function.file, name);
             if func.inline.is_some() && !wanted.insert(own.clone()) {
                 names.doubled.insert(own);
@@ -60,53 +81,90 @@ impl OpNames {
 
     /// The names of a launcher's op.
     pub(super) fn choose(&self, program: &Program, func: &Func, namespace: &str) -> Chosen {
-        self.choose_as(program, func.function.file, program.function_name(func.function), namespace)
+        let kernel = only_kernel(program, func.launches.iter().flat_map(|l| &l.kernels).copied());
+        let source = Source {
+            file: func.function.file,
+            own: program.function_name(func.function),
+            kernel: kernel.as_deref(),
+            part: false,
+        };
+        self.choose_for(program, &source, namespace)
     }
 
-    /// The names of an op that is named after something in a file.
-    pub(super) fn choose_as(&self, program: &Program, file: FileId, own: &str, namespace: &str) -> Chosen {
-        let rivals = || {
-            self.wanted
-                .get(plain(own))
-                .into_iter()
-                .flatten()
-                .filter(|(f, name)| (*f, name.as_str()) != (file, own))
+    /// The names of an op: the function's or the kernel's where nothing else has it, else with what tells the module from others.
+    pub(super) fn choose_for(&self, program: &Program, source: &Source, namespace: &str) -> Chosen {
+        let named = |name: &str| Chosen {
+            op: name.to_string(),
+            stem: name.to_string(),
         };
-        let stem = if rivals().any(|(f, _)| *f == file) { own } else { plain(own) }.to_string();
-        if rivals().all(|(f, _)| *f == file) && self.is_free(namespace, &stem) {
-            return Chosen { op: stem.clone(), stem };
+        let plainly = |name: &String| source.kernel.is_some_and(|kernel| kernel == name);
+        let kernel = source
+            .kernel
+            .and_then(|kernel| self.after_kernel(program, source, kernel, namespace));
+        let own = source.own;
+        let better = |name: &String| source.part && plainly(name) && !adds_nothing(&words(name), &words(own));
+        if let Some(kernel) = kernel.as_ref().filter(|name| better(name)) {
+            return named(kernel);
         }
-        let group: Vec<(FileId, &str)> = rivals().map(|(f, name)| (*f, plain(name))).filter(|(f, _)| *f != file).collect();
-        let paths: Vec<Vec<&str>> = group
-            .iter()
-            .map(|(f, _)| path_parts(program, *f))
-            .chain([path_parts(program, file)])
-            .collect();
-        let own = paths.len() - 1;
+        let rivals = || rivals(&self.wanted, plain(own), (source.file, own));
+        let stem = if rivals().any(|f| f == source.file) { own } else { plain(own) }.to_string();
+        let others: Vec<FileId> = rivals().filter(|f| *f != source.file).collect();
         // The one that stands highest keeps the plain name.
-        let highest = highest(&paths);
-        if highest == Some(own) && self.is_free(namespace, &stem) {
+        if (others.is_empty() || is_highest(program, source.file, &others)) && self.is_free(namespace, &stem) {
             return Chosen { op: stem.clone(), stem };
         }
-        let distinct = (0..=paths[own].len())
-            .filter_map(|length| longer(&paths, own, length, &stem))
-            .find(|long| {
-                let takes =
-                    |i: usize, name: &str| (0..=paths[i].len()).any(|length| longer(&paths, i, length, name).as_ref() == Some(long));
-                let shared = group.iter().enumerate().any(|(i, (_, name))| takes(i, name));
-                let wanted = *long != stem && self.wanted.contains_key(long);
-                let plain = highest.is_some() && *long == stem;
-                !shared && !wanted && !plain && self.is_free(namespace, long)
-            });
-        let op = distinct.unwrap_or_else(|| format!("{}_{}", derived(&paths[own], &stem), file.0));
+        if let Some(kernel) = kernel.filter(|name| source.part || plainly(name)) {
+            return named(&kernel);
+        }
+        let distinct = self.distinct(program, source.file, &others, &stem, namespace);
+        let op = distinct.unwrap_or_else(|| format!("{stem}_{}", source.file.0));
         Chosen { op, stem }
     }
 
-    /// The names of one of several ops that a launcher is taken apart into: after what tells it from the others.
-    pub(super) fn part(&self, whole: &Chosen, part: &str, namespace: &str, taken: &[String]) -> Chosen {
-        let joined = |name: &str| joined(name, part);
-        let (op, stem) = (joined(&whole.op), joined(&whole.stem));
-        let own = |name: &str| name == whole.op || !self.wanted.contains_key(name);
+    /// The kernel's name, where it says what the op does: plain where only this function launches the kernel.
+    fn after_kernel(&self, program: &Program, source: &Source, kernel: &str, namespace: &str) -> Option<String> {
+        let module = path_parts(program, source.file).last().copied();
+        let wanted = rivals(&self.wanted, kernel, (source.file, source.own)).next().is_some();
+        if wanted || !tells(kernel, source.own, module) {
+            return None;
+        }
+        let others: Vec<FileId> = rivals(&self.launched, kernel, (source.file, plain(source.own))).collect();
+        if (others.is_empty() || is_highest(program, source.file, &others)) && self.is_free(namespace, kernel) {
+            return Some(kernel.to_string());
+        }
+        let elsewhere = !others.is_empty() && !others.contains(&source.file);
+        elsewhere
+            .then(|| self.distinct(program, source.file, &others, kernel, namespace))
+            .flatten()
+    }
+
+    /// The name with what the path of its module has and no other has.
+    fn distinct(&self, program: &Program, file: FileId, others: &[FileId], stem: &str, namespace: &str) -> Option<String> {
+        let own = path_parts(program, file);
+        let theirs: BTreeSet<String> = others
+            .iter()
+            .flat_map(|f| runs(&path_parts(program, *f)))
+            .map(|run| derived(&run, stem))
+            .collect();
+        let mut runs = runs(&own);
+        // Few words; those of a folder that every project has say little; nearest to the function.
+        runs.reverse();
+        runs.sort_by_key(|run| (run.len(), run.iter().all(|part| FOLDERS.contains(part))));
+        let repeats = |run: &[&str]| stem.strip_prefix(&run.join("_")).is_some_and(|rest| rest.starts_with('_'));
+        let mut found = runs.iter().filter(|run| !repeats(run)).map(|run| derived(run, stem));
+        found.find(|long| long != stem && !theirs.contains(long) && !self.wanted.contains_key(long) && self.is_free(namespace, long))
+    }
+
+    /// The names of one of several ops that a launcher is taken apart into: after its kernel, or after what tells it from the others.
+    pub(super) fn part(&self, program: &Program, source: &Source, whole: &Chosen, part: &str, namespace: &str, taken: &[String]) -> Chosen {
+        let kernel = source
+            .kernel
+            .and_then(|kernel| self.after_kernel(program, source, kernel, namespace));
+        let (op, stem) = match &kernel {
+            Some(kernel) => (kernel.clone(), kernel.clone()),
+            None => (joined(&whole.op, part), joined(&whole.stem, part)),
+        };
+        let own = |name: &str| name == whole.op || kernel.as_deref() == Some(name) || !self.wanted.contains_key(name);
         let free = |name: &str| !taken.iter().any(|t| t == name) && own(name) && self.is_free(namespace, name);
         if free(&op) {
             return Chosen { op, stem };
@@ -125,6 +183,57 @@ impl OpNames {
     }
 }
 
+/// Files of other functions of a name.
+fn rivals<'s>(of: &'s BTreeMap<String, Owners>, name: &str, own: (FileId, &'s str)) -> impl Iterator<Item = FileId> + use<'s> {
+    let all = of.get(name).into_iter().flatten();
+    all.filter(move |(file, name)| (*file, name.as_str()) != own).map(|(file, _)| *file)
+}
+
+/// Folders that tell nothing of what is in them.
+const FOLDERS: [&str; 8] = ["ops", "kernels", "layers", "modules", "utils", "common", "backends", "runtime"];
+
+/// Words that tell how a kernel runs, not what it does.
+const MANNERS: [&str; 8] = ["fwd", "bwd", "forward", "backward", "fused", "triton", "launch", "main"];
+
+/// Words of a name that tell what it is about.
+fn words(name: &str) -> Vec<&str> {
+    name.split('_').filter(|w| w.len() > 1 && !MANNERS.contains(w)).collect()
+}
+
+/// A kernel's name says what it does, and no less than the function's: words of its own, besides one that the function or
+/// the module has, or three.
+fn tells(kernel: &str, own: &str, module: Option<&str>) -> bool {
+    let (kernel, own) = (words(kernel), words(own));
+    let shared = kernel
+        .iter()
+        .any(|w| own.contains(w) || words(module.unwrap_or_default()).contains(w));
+    let less = adds_nothing(&kernel, &own) && !own.iter().all(|w| kernel.contains(w));
+    kernel.len() > 1 && !less && (kernel.len() > 2 || shared)
+}
+
+fn adds_nothing(words: &[&str], to: &[&str]) -> bool {
+    words.iter().all(|w| to.contains(w))
+}
+
+/// What an op is named after, when it is named after a kernel.
+pub(super) fn kernel_name(program: &Program, kernel: KernelId) -> String {
+    without_kernel(program.function_name(program.kernel(kernel).function))
+}
+
+fn without_kernel(name: &str) -> String {
+    let name = plain(name);
+    let words: Vec<&str> = name.split('_').filter(|w| !w.is_empty() && *w != "kernel").collect();
+    if words.is_empty() { name.to_string() } else { words.join("_") }
+}
+
+/// What the one kernel among these gives as a name.
+pub(super) fn only_kernel(program: &Program, kernels: impl Iterator<Item = KernelId>) -> Option<String> {
+    let mut names: Vec<String> = kernels.map(|k| kernel_name(program, k)).collect();
+    names.sort();
+    names.dedup();
+    names.pop().filter(|_| names.is_empty())
+}
+
 /// A name with what tells a part from others: words that both begin with stand once.
 fn joined(name: &str, part: &str) -> String {
     if part == name || part.strip_prefix(name).is_some_and(|rest| rest.starts_with('_')) {
@@ -138,51 +247,33 @@ fn joined(name: &str, part: &str) -> String {
     format!("{name}_{}", rest.join("_"))
 }
 
-/// The path that is shorter than all others.
-fn highest(paths: &[Vec<&str>]) -> Option<usize> {
-    let shortest = paths.iter().map(Vec::len).min()?;
-    let mut all = paths.iter().enumerate().filter(|(_, path)| path.len() == shortest);
-    let (first, _) = all.next()?;
-    all.next().is_none().then_some(first)
+/// The path of a file is shorter than all others.
+fn is_highest(program: &Program, file: FileId, others: &[FileId]) -> bool {
+    let length = |file: FileId| path_parts(program, file).len();
+    others.iter().all(|&other| length(other) > length(file))
 }
 
 fn path_parts(program: &Program, file: FileId) -> Vec<&str> {
-    program.file(file).module.split('.').filter(|part| !part.is_empty()).collect()
+    let parts = program.file(file).module.split('.').map(|part| part.trim_matches('_'));
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
-/// A longer name for one of several modules: with what tells it from the others (length 0), or with its last parts.
-fn longer(paths: &[Vec<&str>], own: usize, length: usize, name: &str) -> Option<String> {
-    let parts = &paths[own];
-    if length > 0 {
-        return Some(derived(&parts[parts.len() - length..], name));
-    }
-    let others = || {
-        paths
-            .iter()
-            .enumerate()
-            .filter(|(i, path)| *i != own && path.len() == parts.len())
-            .map(|(_, path)| path)
-    };
-    if others().count() + 1 != paths.len() || paths.len() == 1 {
-        return None;
-    }
-    let start = others()
-        .map(|other| parts.iter().zip(other).take_while(|(a, b)| a == b).count())
-        .min()?;
-    let end = others()
-        .map(|other| parts.iter().rev().zip(other.iter().rev()).take_while(|(a, b)| a == b).count())
-        .min()?;
-    (start + end < parts.len()).then(|| derived(&parts[start..parts.len() - end], name))
+/// Neighbouring parts of a path.
+fn runs<'p>(parts: &[&'p str]) -> Vec<Vec<&'p str>> {
+    let from = |start: usize| (start + 1..=parts.len()).map(move |end| parts[start..end].to_vec());
+    (0..parts.len()).flat_map(from).collect()
 }
 
-/// Parts of the module path in front of a name; a part that the name begins with says nothing new.
+/// Parts of the module path in front of a name; words that end the path and begin the name stand once.
 fn derived(parts: &[&str], name: &str) -> String {
-    let mut all: Vec<&str> = parts.iter().map(|p| p.trim_matches('_')).filter(|p| !p.is_empty()).collect();
-    if all.last() == Some(&name) {
-        all.pop();
+    let path = parts.join("_");
+    let ends = |start: &str| path == start || path.strip_suffix(start).is_some_and(|rest| rest.ends_with('_'));
+    let starts = name.match_indices('_').map(|(at, _)| at).chain([name.len()]);
+    let shared = starts.filter(|&at| ends(&name[..at])).max().unwrap_or(0);
+    match name[shared..].trim_start_matches('_') {
+        "" => path,
+        rest => format!("{path}_{rest}"),
     }
-    all.push(name);
-    all.join("_")
 }
 
 /// A function's name without what marks it as private.
@@ -221,11 +312,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_kernel_names_an_op_where_it_says_more() {
+        assert!(tells("fill_short_context_topk_indices", "deepseek_v4_indexer_forward", None));
+        assert!(tells("ring_slot_mapping", "compressor_metadata_builder_build", None));
+        assert!(tells("parallel_based_fwd", "parallel_based_forward", None));
+        assert!(!tells("gelu", "quick_gelu", None));
+        assert!(!tells("rms_norm", "fused_add_rms_norm", None));
+        assert!(!tells("copy_input", "chunk_attention_forward", None));
+        assert!(tells("copy_input", "forward", Some("input_copies")));
+        assert_eq!(without_kernel("_swiglu_forward_kernel_tiled"), "swiglu_forward_tiled");
+        assert_eq!(without_kernel("_kernel"), "kernel");
+    }
+
+    #[test]
     fn a_fixed_function_keeps_its_plain_name() {
         assert_eq!(plain("_scale_impl"), "scale");
         assert_eq!(plain("_scale"), "scale");
         assert_eq!(plain("attention_impl"), "attention_impl");
         assert_eq!(derived(&["norm"], "rms"), "norm_rms");
+        assert_eq!(derived(&["temp", "sgemm_lora_a"], "sgemm_lora_a_fwd"), "temp_sgemm_lora_a_fwd");
         assert_eq!(joined("swiglu_forward", "swiglu_forward_tiled"), "swiglu_forward_tiled");
         assert_eq!(joined("attention_forward", "attention_qk"), "attention_forward_qk");
         assert_eq!(joined("scale", "scale"), "scale");

@@ -28,8 +28,13 @@ pub(super) struct OpText<'s> {
 
 impl OpText<'_> {
     fn list(&self, open: &str, close: &str) -> String {
+        self.list_at(open, close, &format!("{}{}", self.indent, self.unit))
+    }
+
+    /// The mutated arguments in a call whose arguments have this indentation.
+    fn list_at(&self, open: &str, close: &str, line: &str) -> String {
         let names: Vec<String> = self.mutated.iter().map(|n| format!("\"{n}\"")).collect();
-        let (line, inner) = (format!("{}{}", self.indent, self.unit), self.unit);
+        let inner = self.unit;
         if line.len() + "mutates_args=(),".len() + names.join(", ").len() > self.width {
             let lines: String = names.iter().map(|n| format!("{line}{inner}{n},\n")).collect();
             return format!("{open}\n{lines}{line}{close}");
@@ -81,6 +86,27 @@ impl OpText<'_> {
         Some(signature::call_within(self.width, "", &callee, &arguments, (self.indent, self.unit)) + "\n")
     }
 
+    /// `lib.define("name" + infer_schema(…))`, broken the way formatters break it.
+    fn define(&self, register: &str) -> String {
+        let (indent, unit, width) = (self.indent, self.unit, self.width);
+        let schema = |line: &str| {
+            [
+                self.implementation.to_string(),
+                format!("mutates_args={}", self.list_at("(", ")", line)),
+            ]
+        };
+        let infer = "torch.library.infer_schema";
+        let one = format!("\"{}\" + {infer}({})", self.op, schema("").join(", "));
+        let define = format!("{register}.define");
+        let inner = format!("{indent}{unit}");
+        if inner.chars().count() + one.chars().count() <= width && !one.contains('\n') {
+            return signature::call_within(width, "", &define, &[one], (indent, unit));
+        }
+        let deeper = format!("{inner}{unit}");
+        let infer = signature::call_within(width, "+ ", infer, &schema(&deeper), (&inner, unit));
+        format!("{indent}{define}(\n{inner}\"{}\"\n{infer}\n{indent})", self.op)
+    }
+
     /// The statements that register the op behind its functions, if the style has them.
     pub(super) fn statements(&self, register: &str) -> Option<String> {
         let (indent, unit, implementation, op) = (self.indent, self.unit, self.implementation, self.op);
@@ -97,18 +123,20 @@ impl OpText<'_> {
                 Some(signature::exploded("", register, &arguments, indent, unit) + "\n")
             }
             Route::Library => {
-                let schema = format!(
-                    "\"{op}\" + torch.library.infer_schema({implementation}, mutates_args={})",
-                    self.list("(", ")")
-                );
+                let (name, call) = (format!("\"{op}\""), |callee: &str, arguments: &[String]| {
+                    signature::call_within(self.width, "", callee, arguments, (indent, unit))
+                });
+                let impls = |what: String, key: &str| call(&format!("{register}.impl"), &[name.clone(), what, format!("\"{key}\"")]);
+                let fake = [
+                    format!("\"{}::{op}\"", self.namespace),
+                    self.fake_name.to_string(),
+                    format!("lib={register}"),
+                ];
                 let lines = [
-                    signature::call_within(self.width, "", &format!("{register}.define"), &[schema], (indent, unit)),
-                    format!("{indent}{register}.impl(\"{op}\", {implementation}, \"CompositeExplicitAutograd\")"),
-                    format!("{indent}{register}.impl(\"{op}\", torch.library.fallthrough_kernel, \"Autograd\")"),
-                    format!(
-                        "{indent}torch.library.register_fake(\"{}::{op}\", {}, lib={register})",
-                        self.namespace, self.fake_name
-                    ),
+                    self.define(register),
+                    impls(implementation.to_string(), "CompositeExplicitAutograd"),
+                    impls("torch.library.fallthrough_kernel".to_string(), "Autograd"),
+                    call("torch.library.register_fake", &fake),
                 ];
                 Some(lines.join("\n") + "\n")
             }

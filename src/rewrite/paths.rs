@@ -52,6 +52,7 @@ pub(super) fn split(scope: &Scope, func: &Func, indent: &str) -> Result<Split, R
     }
     let mut split = Split {
         returns: Some(tensors(scope, bound.len(), bound.len() > 1)),
+        absent: true,
         ..Split::default()
     };
     let plain = !by_length && places.iter().all(|p| *p == Place::New);

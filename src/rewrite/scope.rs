@@ -150,6 +150,23 @@ impl<'a> Scope<'a> {
         find_function(self.program, &self.dotted(value)?, MAX_DEPTH)
     }
 
+    /// A value refers to a class of the project.
+    pub(super) fn is_project_class(&self, value: ValueId) -> bool {
+        let module = &self.facts().module();
+        match self.body().op(value) {
+            Op::Class(_) => return true,
+            Op::Free(name) if module.binding(name).is_some_and(|v| matches!(module.body.op(v), Op::Class(_))) => return true,
+            _ => {}
+        }
+        let found = || {
+            let dotted = self.dotted(value)?;
+            let (module, class) = dotted.rsplit_once('.')?;
+            let facts = &self.program.file(*self.program.modules.get(module)?).facts;
+            Some(facts.classes.iter().any(|c| facts.name(c.qualname) == class))
+        };
+        found().unwrap_or(false)
+    }
+
     /// The type of a parameter: its annotation, read, or what was inferred for it.
     pub(super) fn param_type(&self, index: u16) -> Option<Type> {
         let annotation = self.function().params.get(index as usize)?.annotation;
@@ -351,6 +368,9 @@ impl<'a> Scope<'a> {
                 ("item", _) => Kind::Unknown,
                 (name, _) => self.knowledge.torch.method(name).map_or(Kind::Unknown, kind_of_effect),
             };
+        }
+        if matches!(self.body().op(call.callee), Op::Attr(_, method) if self.name(method) == "bit_length") {
+            return Kind::Int;
         }
         let Some(name) = self.dotted(call.callee) else {
             return Kind::Unknown;

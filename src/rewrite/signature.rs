@@ -290,6 +290,10 @@ pub(super) fn call_within(width: usize, prefix: &str, callee: &str, arguments: &
     if one.chars().count() <= width {
         return one;
     }
+    if !prefix.is_empty() && format!("{indent}{prefix}{callee}(").chars().count() > width {
+        let inside = call_within(width, "", callee, arguments, (&format!("{indent}{unit}"), unit));
+        return format!("{indent}{prefix}(\n{inside}\n{indent})");
+    }
     let inner = format!("{indent}{unit}{}", arguments.join(", "));
     if inner.chars().count() <= width {
         return format!("{indent}{prefix}{callee}(\n{inner}\n{indent})");
@@ -309,6 +313,15 @@ pub(super) const WIDTH: usize = 88;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_calls_are_broken() {
+        let arguments = ["first".to_string(), "second".to_string()];
+        let call = |width| call_within(width, "a, b = ", "torch.ops.ns.name", &arguments, ("", "    "));
+        assert_eq!(call(80), "a, b = torch.ops.ns.name(first, second)");
+        assert_eq!(call(30), "a, b = torch.ops.ns.name(\n    first, second\n)");
+        assert_eq!(call(24), "a, b = (\n    torch.ops.ns.name(\n        first, second\n    )\n)");
+    }
 
     #[test]
     fn annotations_are_read() {

@@ -36,7 +36,7 @@ impl<'s, 'a> Spelling<'s, 'a> {
         Self {
             scope,
             pipe: pipe && (!writes("Optional") || annotations().any(|a| !a.quoted && scope.text(a.span).contains(" | "))),
-            builtin_lists: torch >= BUILTIN_LISTS && !writes("List") && (writes("list") || pipe),
+            builtin_lists: torch >= BUILTIN_LISTS && !writes("List"),
             short: is_short(scope),
             torch,
         }

@@ -27,6 +27,8 @@ pub(super) struct Split {
     pub(super) after: Vec<String>,
     /// The return annotation of the op, when it is not the function's own.
     pub(super) returns: Option<String>,
+    /// One of its results may be None, which no return annotation of an op can say.
+    pub(super) absent: bool,
     /// The op returns nothing.
     pub(super) nothing: bool,
     /// Changes inside of the old function, which becomes the op.
@@ -187,12 +189,20 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
         }
     }
     let promise = scope.function().returns.map(|a| Promise::read(scope.text(a.span)));
+    if let Some(object) = object(scope, func, promise.as_ref(), items.len(), tuple) {
+        return Err(format!("it returns `{object}`, which is no tensor"));
+    }
     let tensor: Vec<bool> = (0..items.len())
         .map(|i| matches!(items[i], Returned::Fresh(_)) && !is_number(scope, func, promise.as_ref(), i, tuple))
         .collect();
     let own = || -> Result<Split, Refused> {
+        let parts = func
+            .returns
+            .iter()
+            .flat_map(|path| path.value.and_then(|v| part_values(scope, v, tuple)));
         Ok(Split {
             returns: Some(annotated(scope, func, promise.as_ref(), &tensor, tuple)?),
+            absent: parts.flatten().any(|v| scope.may_be_none(v)),
             ..Split::default()
         })
     };
@@ -221,6 +231,24 @@ fn said(promise: Option<&Promise>, i: usize, tuple: bool) -> Option<Type> {
         Promise::Tuple(all) if tuple => all.get(i).copied(),
         _ => None,
     }
+}
+
+/// A result that is an object of some class, as it is made or as the annotation calls it.
+fn object(scope: &Scope, func: &Func, promise: Option<&Promise>, count: usize, tuple: bool) -> Option<String> {
+    let made = func
+        .returns
+        .iter()
+        .flat_map(|path| path.value.and_then(|v| part_values(scope, v, tuple)).unwrap_or_default());
+    let is_object = |v: &ValueId| match scope.body().op(*v) {
+        Op::Call(call) => scope.is_project_class(scope.body().call(call).callee),
+        _ => false,
+    };
+    if let Some(v) = made.into_iter().find(is_object) {
+        return Some(short(scope, v));
+    }
+    let named = |i: usize| said(promise, i, tuple).is_some_and(|ty| ty.base == Base::Other);
+    let unclear = (0..count).any(|i| named(i) && kind_of_result(scope, func, i, tuple) == Kind::Unknown);
+    scope.function().returns.filter(|_| unclear).map(|a| scope.text(a.span).to_string())
 }
 
 /// What one of the results is on every path.

@@ -172,8 +172,8 @@ impl Registration<'_, '_> {
         edits.extend(self.interface.imports.iter().cloned());
         let (register, imports) = registrar(self.scope, self.route, self.namespace, self.scope.function().span.start);
         edits.extend(imports);
-        // A public function keeps what it says that it returns.
-        let returns = self.split.returns.is_some() && self.scope.function().returns.is_some();
+        // A public function keeps what it says that it returns, and is given nothing that is not so.
+        let returns = self.split.returns.is_some() && self.scope.function().returns.is_some() || self.split.absent;
         if in_place && !returns && !self.interface.converts && self.split.before.is_empty() && self.split.after.is_empty() {
             self.decorate_in_place(&register, &mut edits);
         } else {

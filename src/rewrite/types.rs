@@ -309,9 +309,11 @@ fn numbers(e: Evidence, callers: &Callers) -> Option<Base> {
     if e.int && !callers.any(Kind::Float) {
         return Some(Base::Int);
     }
-    if e.float || callers.all(&[Kind::Float]) && !callers.unknown {
+    let real = e.real && !e.vague && !e.int;
+    if real || e.float || callers.all(&[Kind::Float]) && !callers.unknown {
         return Some(Base::Float);
     }
+    // Where one gives a float, the code is made for floats, and an integer means the same.
     if callers.any(Kind::Float) && callers.all(&[Kind::Int, Kind::Float]) {
         return Some(Base::Float);
     }

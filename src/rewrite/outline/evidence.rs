@@ -18,6 +18,8 @@ pub(super) enum Role {
     Int,
     /// A number that is not known when the kernel is compiled.
     Number,
+    /// A part of floats.
+    Real,
     /// Compared with strings.
     Text,
     /// Only asked whether it is true.
@@ -103,6 +105,7 @@ impl Evidence {
             let kind = match role {
                 Role::Pointer => Kind::Tensor,
                 Role::Int => Kind::Int,
+                Role::Real => Kind::Float,
                 Role::Text => Kind::Text,
                 Role::Number | Role::Flag => continue,
             };
@@ -274,8 +277,10 @@ pub(super) fn number(scope: &Scope, id: KernelId, param: u16) -> Option<Base> {
     }
     match (used.int, used.number, is_constexpr(scope, kernel.function, param)) {
         (true, ..) => Some(Base::Int),
-        (_, true, _) | (.., false) => Some(Base::Number),
-        (false, false, true) => None,
+        (_, true, _) => Some(Base::Number),
+        // It may be a pointer that nothing is read through.
+        (.., false) if !used.silent => Some(Base::Number),
+        _ => None,
     }
 }
 
@@ -307,9 +312,16 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
         Some(Role::Text)
     } else if has(Use::Size) {
         Some(Role::Int)
-    } else if has(Use::Arithmetic) {
-        let whole = scope.types().is_some_and(|types| kernel_use::of_param(types, kernel, param, 3).int);
-        Some(if whole { Role::Int } else { Role::Number })
+    } else if has(Use::Arithmetic) || has(Use::Sum) {
+        let told = scope.types().map(|types| kernel_use::of_param(types, kernel, param, 3));
+        let (whole, number) = told.map_or((false, false), |told| (told.int, told.number));
+        let real = told.is_some_and(|told| told.real && !told.vague);
+        match whole {
+            true => Some(Role::Int),
+            _ if real => Some(Role::Real),
+            // A pointer that nothing is read through may be added to, too.
+            false => (number || has(Use::Arithmetic)).then_some(Role::Number),
+        }
     } else if constexpr && has(Use::Truth) {
         Some(Role::Flag)
     } else {
@@ -324,6 +336,8 @@ enum Use {
     Text,
     Size,
     Arithmetic,
+    /// A sum or difference: may be that of a pointer.
+    Sum,
     Truth,
 }
 
@@ -347,7 +361,12 @@ fn uses_in_kernel(scope: &Scope, kernel: FunctionRef, param: u16, depth: u32, fo
                     op,
                     BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::LShift | BinaryOp::RShift | BinaryOp::BitAnd | BinaryOp::BitOr
                 );
-                found.insert(if whole { Use::Size } else { Use::Arithmetic });
+                let sum = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+                found.insert(match (whole, sum) {
+                    (true, _) => Use::Size,
+                    (_, true) => Use::Sum,
+                    _ => Use::Arithmetic,
+                });
             }
             Op::Attr(object, name) if own(object) && scope.program.name(kernel.file, name) == "to" => {
                 found.insert(Use::Arithmetic);

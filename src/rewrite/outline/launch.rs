@@ -623,6 +623,7 @@ impl Outliner<'_, '_> {
             Some(Role::Pointer) => Base::Tensor,
             Some(Role::Int) => Base::Int,
             Some(Role::Number) => Base::Number,
+            Some(Role::Real) => Base::Float,
             Some(Role::Text) => Base::Text,
             Some(Role::Flag) => Base::Bool,
             None if self.is_count(value) => Base::Int,

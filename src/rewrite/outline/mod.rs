@@ -8,10 +8,12 @@ mod launch;
 mod live;
 mod prelude;
 mod region;
+mod repeat;
 mod text;
 mod types;
 mod values;
 
+use super::names::{self, Source};
 use super::scope::{Kind, Scope};
 use super::signature::Base;
 use super::slice::Refused;
@@ -19,7 +21,7 @@ use super::styles::{self, Route};
 use super::{Calls, Rewrite, safety};
 use crate::facts::{MODULE, Op, ValueId};
 use crate::finding::Edit;
-use crate::program::{Func, Program};
+use crate::program::{Func, Inline, KernelId, Program};
 use crate::source::Span;
 use evidence::Evidence;
 use live::Liveness;
@@ -66,19 +68,32 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
         part: Vec::new(),
         edits: Vec::new(),
     };
-    if rewrite.names.is_doubled(func.function.file, &stem(rewrite.program, func)) {
+    let own = stem(rewrite.program, func);
+    if rewrite.names.is_doubled(func.function.file, &own) {
         return Err(one("another function of the file would give its op the same name".to_string()));
     }
-    let whole = rewrite
-        .names
-        .choose_as(rewrite.program, func.function.file, &stem(rewrite.program, func), &namespace);
+    let kernels: Vec<Vec<KernelId>> = regions.iter().map(|region| kernels_of(&scope, func, region)).collect();
+    let only: Vec<Option<String>> = kernels
+        .iter()
+        .map(|k| names::only_kernel(rewrite.program, k.iter().copied()))
+        .collect();
+    let source = |kernel| Source {
+        file: func.function.file,
+        own: &own,
+        kernel,
+        part: matches!(func.inline, Some(Inline::Method | Inline::Closure)),
+    };
+    let kernel = only[0].as_deref().filter(|_| only.len() == 1);
+    let whole = rewrite.names.choose_for(rewrite.program, &source(kernel), &namespace);
     let mut taken = Vec::new();
-    for region in &regions {
+    for (i, region) in regions.iter().enumerate() {
+        let first = kernels[i].first().map(|&k| names::kernel_name(rewrite.program, k));
+        let part = first.as_deref().unwrap_or("launch");
         let names = match regions.len() {
             1 => whole.clone(),
             _ => rewrite
                 .names
-                .part(&whole, &kernel_of(&scope, rewrite.program, func, region), &namespace, &taken),
+                .part(rewrite.program, &source(only[i].as_deref()), &whole, part, &namespace, &taken),
         };
         taken.push(names.op.clone());
         if matches!(&route, Route::House(_, style) if style.one_device) {
@@ -152,6 +167,7 @@ fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> R
         nested: live::captured(scope.facts(), scope.at.function, Span::at(0)),
         locals: values::locals(scope.facts(), scope.function()),
         tuples: Cell::default(),
+        definitions: repeat::Definitions::default(),
     };
     let mut regions = outliner.regions(launches)?;
     outliner.settle(&mut regions);
@@ -175,17 +191,16 @@ fn one_device(scope: &Scope, region: &Region) -> Result<(), Refused> {
     Ok(())
 }
 
-/// What tells a region from the others of its function: the kernel that it launches.
-fn kernel_of(scope: &Scope, program: &Program, func: &Func, region: &Region) -> String {
+/// The kernels that a region may launch, in order.
+fn kernels_of(scope: &Scope, func: &Func, region: &Region) -> Vec<KernelId> {
     let body = scope.body();
     let spans = region.range.statements().iter().map(|s| body.statements[s.index()].span);
     let span = spans.reduce(|a, b| a.to(b));
-    let own = func.launches.iter().find(|l| span.is_some_and(|span| span.contains(l.place.span)));
-    let kernel = own
-        .and_then(|l| l.kernels.first())
-        .map(|&k| program.function_name(program.kernel(k).function));
-    let kernel = super::names::plain(kernel.unwrap_or("launch"));
-    kernel.trim_end_matches("_kernel").to_string()
+    let own = func
+        .launches
+        .iter()
+        .filter(|l| span.is_some_and(|span| span.contains(l.place.span)));
+    own.flat_map(|l| &l.kernels).copied().collect()
 }
 
 /// What the op of a function is named after, before clashes are looked for: methods carry the name of their class.
@@ -232,6 +247,11 @@ fn snake(name: &str) -> String {
 /// The `E` of `MoE`, the `P` of `RoPE`: two letters, then capitals to the end of the word.
 fn ends_acronym(chars: &[char], at: usize) -> bool {
     let word = at >= 2 && chars[at - 2].is_uppercase() && chars[at - 1].is_lowercase() && (at < 3 || !chars[at - 3].is_uppercase());
+    let word = word
+        && !matches!(
+            (chars[at - 2], chars[at - 1]),
+            ('T', 'o') | ('O', 'f') | ('I' | 'O', 'n') | ('B', 'y')
+        );
     let capitals = chars[at..].iter().take_while(|c| c.is_uppercase()).count();
     let next = chars.get(at + capitals);
     // `LoRAExpert`: the last capital begins the next word.
@@ -257,5 +277,6 @@ mod tests {
         assert_eq!(snake("TrtLlmLoRAExpertsBase"), "trt_llm_lora_experts_base");
         assert_eq!(snake("ApplyRoPE"), "apply_rope");
         assert_eq!(snake("QkNorm"), "qk_norm");
+        assert_eq!(snake("TokenToKVPool"), "token_to_kv_pool");
     }
 }

@@ -1,10 +1,11 @@
 //! Cheap definitions that go with the launch: a grid, a dict of options, a function of `meta`.
 
 use super::super::fake::short;
-use super::live::Range;
+use super::live::{Range, is_inside};
 use super::region::{Outliner, Region};
 use super::values::ids;
-use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
+use crate::facts::{Function, Name, Op, StatementId, StatementKind, ValueId};
+use crate::source::Span;
 use std::collections::BTreeSet;
 
 impl Outliner<'_, '_> {
@@ -85,7 +86,7 @@ impl Outliner<'_, '_> {
         (uses, defines)
     }
 
-    fn lies_in(&self, mut id: StatementId, outer: &[StatementId]) -> bool {
+    pub(super) fn lies_in(&self, mut id: StatementId, outer: &[StatementId]) -> bool {
         loop {
             if outer.contains(&id) {
                 return true;
@@ -191,9 +192,14 @@ impl Outliner<'_, '_> {
                 .collect::<Vec<_>>()
         };
         let moved: Vec<StatementId> = regions.iter().flat_map(statements).collect();
+        // What one op is given, another may make itself.
+        let root = |text: &str| text.split(['.', '[']).next().unwrap_or_default().to_string();
+        let given: BTreeSet<String> = regions.iter().flat_map(|r| &r.inputs).map(|i| root(&i.text)).collect();
         for (id, stays) in regions.iter_mut().flat_map(|r| &mut r.prelude) {
             let (_, names) = self.names_of(*id);
-            *stays = names.iter().any(|n| self.is_read_elsewhere(*n, &moved));
+            *stays = names
+                .iter()
+                .any(|n| given.contains(self.scope.name(*n)) || self.is_read_elsewhere(*n, &moved));
         }
     }
 
@@ -210,19 +216,31 @@ impl Outliner<'_, '_> {
             }
         };
         let all = body.statements.iter().enumerate().map(|(i, s)| (StatementId(i as u32), s));
-        all.filter(|(_, s)| s.uses.contains(&name)).any(|(id, _)| !inside(id))
+        all.filter(|(_, s)| s.uses.contains(&name)).any(|(id, _)| !inside(id)) || self.is_captured_elsewhere(name, moved)
+    }
+
+    /// Some function that is defined in the body, and not moved along, reads the name when it is called.
+    pub(super) fn is_captured_elsewhere(&self, name: Name, moved: &[StatementId]) -> bool {
+        if !self.nested.contains(&name) {
+            return false;
+        }
+        let (facts, statements) = (self.scope.facts(), &self.scope.body().statements);
+        let stays = |span: Span| !moved.iter().any(|id| statements[id.index()].span.contains(span));
+        let reads = |f: &Function| f.body.values.iter().any(|v| v.op == Op::Free(name));
+        let inner = facts.functions().filter(|(_, f)| is_inside(facts, f, self.scope.at.function));
+        inner.into_iter().any(|(_, f)| stays(f.span) && reads(f))
     }
 
     /// The name has one value wherever it has one.
-    fn is_constant(&self, name: Name) -> bool {
-        let function = self.scope.function();
-        let assigned = function.assigned.iter().find(|a| a.0 == name).map_or(0, |a| a.1.len());
-        let times = assigned + usize::from(function.param(name).is_some());
-        times == 1 || times == 0
+    pub(super) fn is_constant(&self, name: Name) -> bool {
+        let assigned = &self.scope.function().assigned;
+        assigned
+            .binary_search_by_key(&name, |a| a.0)
+            .is_ok_and(|at| assigned[at].1.len() == 1)
     }
 
     /// The block of a statement holds a range, at any depth.
-    fn encloses(&self, parent: Option<StatementId>, range: &Range) -> bool {
+    pub(super) fn encloses(&self, parent: Option<StatementId>, range: &Range) -> bool {
         let mut at = range.parent;
         loop {
             if at == parent {

@@ -6,6 +6,7 @@ use super::super::scope::{Kind, Scope};
 use super::super::signature::{Base, Type};
 use super::super::slice::{Refused, Slicer};
 use super::live::{Liveness, Names, Range, captured};
+use super::repeat::Definitions;
 use super::types::{Typed, Types, is_schema_type};
 use super::values::{self, Bindings, ids};
 use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
@@ -28,6 +29,7 @@ pub(super) struct Outliner<'s, 'a> {
     pub(super) nested: Names,
     /// Tuples may be made again of the lists that arrive: where nothing else helps.
     pub(super) tuples: Cell<bool>,
+    pub(super) definitions: Definitions,
 }
 
 /// Something that the op is given.
@@ -173,7 +175,7 @@ impl Outliner<'_, '_> {
         Ok(ranges)
     }
 
-    fn values(&self, statements: &[StatementId]) -> (ValueId, ValueId) {
+    pub(super) fn values(&self, statements: &[StatementId]) -> (ValueId, ValueId) {
         let all = &self.scope.body().statements;
         let first = statements.first().map(|s| all[s.index()].values.0);
         let last = statements.last().map(|s| all[s.index()].values.1);
@@ -223,11 +225,17 @@ impl Outliner<'_, '_> {
         if outputs.is_empty() && writes_nothing {
             return Err("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
         }
+        let count = range.statements().len();
+        let mut inputs: Vec<Input> = inputs.into_iter().map(|found| found.input).collect();
+        let needed = prelude.len();
+        let more = self.repeat(&range, &mut inputs, &prelude);
+        let repeated = more.len();
+        let mut prelude = prelude;
+        prelude.extend(more);
+        prelude.sort_unstable();
         if !outputs.is_empty() {
             self.can_be_faked(&range, &outputs, &prelude, &mut doubts)?;
         }
-        let count = range.statements().len();
-        let mut inputs: Vec<Input> = inputs.into_iter().map(|found| found.input).collect();
         // What the function is given keeps its order, then what it makes: tensors first.
         inputs.sort_by_key(|i| {
             let params = &self.scope.function().params;
@@ -239,7 +247,9 @@ impl Outliner<'_, '_> {
         doubts.sort();
         doubts.dedup();
         Ok(Region {
-            cost: 100 * (inputs.len() + 3 * local + usize::from(!outputs.is_empty()) + 8 * doubts.len() + 2 * prelude.len()) + count,
+            cost: 100 * (inputs.len() + 3 * local + usize::from(!outputs.is_empty()) + 8 * doubts.len() + 2 * needed)
+                + 30 * repeated
+                + count,
             prelude: prelude.into_iter().map(|id| (id, true)).collect(),
             range,
             inputs,
@@ -711,11 +721,8 @@ impl Outliner<'_, '_> {
     fn can_be_faked(&self, range: &Range, outputs: &[Name], prelude: &[StatementId], doubts: &mut Vec<String>) -> Result<(), Refused> {
         let body = self.scope.body();
         let mut slicer = Slicer::new(self.scope);
-        let needed = slicer.block(range.statements(), outputs.iter().copied().collect())?;
-        let mut moved = prelude.iter().flat_map(|id| &body.statements[id.index()].defines);
-        if moved.any(|name| needed.contains(name)) {
-            return Err("the shape of a result depends on what is made before the launch".to_string());
-        }
+        let statements: Vec<StatementId> = prelude.iter().chain(range.statements()).copied().collect();
+        slicer.block(&statements, outputs.iter().copied().collect())?;
         for (_, statement) in body.statements.iter().enumerate().filter(|(i, _)| slicer.kept[*i]) {
             if statement.kind == StatementKind::With {
                 continue;

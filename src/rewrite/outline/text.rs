@@ -5,12 +5,14 @@ use super::super::imports;
 use super::super::names::{self, Chosen};
 use super::super::op_text::OpText;
 use super::super::scope::Scope;
-use super::super::signature::{self, Base, Type};
+use super::super::signature;
 use super::super::slice::{Refused, Slicer, mentions};
+use super::super::spelling::Spelling;
+use super::super::split::tensors;
 use super::super::styles::{self, Route};
 use super::super::writer::{Comments, Writer, comment_above};
 use super::region::{Input, Region};
-use crate::facts::StatementKind;
+use crate::facts::{StatementId, StatementKind};
 use crate::finding::Edit;
 use crate::knowledge::frameworks::Form;
 use crate::source::Span;
@@ -61,12 +63,14 @@ impl Outline<'_, '_> {
             unit,
             width: scope.width(),
         };
-        let annotations: Vec<String> = self
-            .region
-            .inputs
-            .iter()
-            .map(|i| self.annotation(i.ty, site.offset, &mut edits))
-            .collect();
+        let spelling = Spelling::new(scope, self.torch);
+        let types = self.region.inputs.iter().map(|i| spelling.spell(i.ty));
+        let annotations: Vec<String> = types.collect::<Option<_>>().ok_or("no schema has the type of what it is given")?;
+        edits.extend(
+            spelling
+                .imports(&annotations)
+                .ok_or("a name of the typing module is bound to something else")?,
+        );
         let mut body = moved;
         if !self.region.outputs.is_empty() {
             body.push(format!("{inner}return {}", self.outputs()));
@@ -127,52 +131,8 @@ impl Outline<'_, '_> {
     fn returns(&self) -> String {
         match self.region.outputs.len() {
             0 => "None".to_string(),
-            1 => "torch.Tensor".to_string(),
-            n => format!("tuple[{}]", vec!["torch.Tensor"; n].join(", ")),
+            n => tensors(self.scope, n, n > 1),
         }
-    }
-
-    /// The annotation of a parameter, spelled for the oldest torch and as the file spells others.
-    fn annotation(&self, ty: Type, at: u32, edits: &mut Vec<Edit>) -> String {
-        let base = match ty.base {
-            Base::Tensor => "torch.Tensor",
-            Base::Int => "int",
-            Base::Float => "float",
-            Base::Bool => "bool",
-            Base::Number => "torch.types.Number",
-            Base::Text => "str",
-            Base::Dtype => "torch.dtype",
-            Base::Device => "torch.device",
-            Base::None | Base::Other => "None",
-        };
-        let mut text = base.to_string();
-        if ty.list {
-            let word = if self.torch >= (2, 7) {
-                "list".to_string()
-            } else {
-                self.typing("List", at, edits)
-            };
-            text = format!("{word}[{text}]");
-        }
-        if ty.optional {
-            let source = &self.scope.source().text;
-            if source.contains("Optional[") || !source.contains("| None") {
-                text = format!("{}[{text}]", self.typing("Optional", at, edits));
-            } else {
-                text = format!("{text} | None");
-            }
-        }
-        text
-    }
-
-    fn typing(&self, name: &str, at: u32, edits: &mut Vec<Edit>) -> String {
-        let file = self.scope.program.file(self.scope.at.file);
-        let absolute = |import: &crate::facts::Import| {
-            super::super::scope::absolute_module(self.scope.program, self.scope.at.file, import.level, self.scope.name(import.module))
-        };
-        let (bound, edit) = imports::member(file, "typing", name, at, absolute);
-        edits.extend(edit);
-        bound
     }
 
     /// `def name(…) -> …:` with a body.
@@ -225,6 +185,7 @@ impl Outline<'_, '_> {
         let indent = &source.text[source.line_start(first) as usize..first as usize];
         let prefix = match self.region.outputs.as_slice() {
             [] => String::new(),
+            _ if self.returned().is_some() => "return ".to_string(),
             _ => format!("{} = ", self.outputs()),
         };
         let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
@@ -238,6 +199,26 @@ impl Outline<'_, '_> {
         let call = signature::call_within(self.scope.width(), &prefix, &callee, &arguments, (indent, unit));
         let newline = source.slice(replaced).ends_with(['\n', '\r']);
         if newline { call + "\n" } else { call }
+    }
+
+    /// Right behind the region stands `return` with what it makes, and nothing else: where its line ends.
+    fn returned(&self) -> Option<u32> {
+        let (source, body) = (self.scope.source(), self.scope.body());
+        let range = &self.region.range;
+        let mut outer = range.parent.map(|id| &body.statements[id.index()]);
+        while let Some(statement) = outer {
+            if statement.kind == StatementKind::Try {
+                return None;
+            }
+            outer = statement.parent.map(|id| &body.statements[id.index()]);
+        }
+        let last = body.statements[range.block[range.last].index()].span.end;
+        let next = &body.statements[range.block.get(range.last + 1)?.index()];
+        let end = source.line_end(next.span.end);
+        let between = &source.text[last as usize..next.span.start as usize];
+        let behind = &source.text[next.span.end as usize..end as usize];
+        let written = next.kind == StatementKind::Return && self.scope.text(next.span) == format!("return {}", self.outputs());
+        (written && between.trim().is_empty() && behind.trim().is_empty()).then_some(end)
     }
 
     fn first(&self) -> u32 {
@@ -256,7 +237,7 @@ impl Outline<'_, '_> {
         }
         let (own, span) = self.lines(self.first(), last, indent)?;
         lines.extend(own);
-        Ok((lines, span))
+        Ok((lines, self.returned().map_or(span, |end| Span::new(span.start, end))))
     }
 
     /// What arrives as a list is made the tuple that it was, where it is used as one: everywhere, or in these lines.
@@ -328,11 +309,12 @@ impl Outline<'_, '_> {
         if outputs.is_empty() {
             return Ok(None);
         }
-        let statements = self.region.range.statements();
+        let prelude = self.region.prelude.iter().map(|p| p.0);
+        let statements: Vec<StatementId> = prelude.chain(self.region.range.statements().iter().copied()).collect();
         let mut slicer = Slicer::new(self.scope);
-        slicer.block(statements, outputs.iter().copied().collect())?;
+        slicer.block(&statements, outputs.iter().copied().collect())?;
         let mut lines = Vec::new();
-        for line in Writer::write(&slicer, statements, indent, Comments::Dropped)? {
+        for line in Writer::write(&slicer, &statements, indent, Comments::Dropped)? {
             for line in line.lines() {
                 lines.push(self.with_params(line)?);
             }

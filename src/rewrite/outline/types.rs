@@ -236,6 +236,7 @@ impl Types<'_, '_> {
             Role::Pointer => Base::Tensor,
             Role::Int => Base::Int,
             Role::Number => Base::Number,
+            Role::Real => Base::Float,
             Role::Text => Base::Text,
             Role::Flag => {
                 return Some(Typed {

@@ -1,7 +1,7 @@
 //! Which values stand for a name, and what is done with them.
 
 use super::live::Names;
-use crate::facts::{Body, Const, Function, Name, Op, Statement, ValueId};
+use crate::facts::{Body, Const, Function, Name, Op, Statement, StatementKind, ValueId};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,8 +17,29 @@ pub(super) struct Bindings<'a> {
     free: Vec<(Name, ValueId)>,
 }
 
+/// Values of branches that are not taken where a place is reached.
+fn other_branches(body: &Body, start: ValueId) -> Vec<(ValueId, ValueId)> {
+    let mut found = Vec::new();
+    let mut at = body.statement_of(start);
+    while let Some(id) = at {
+        let parent = body.statements[id.index()].parent;
+        if let Some(outer) = parent.map(|p| &body.statements[p.index()])
+            && matches!(outer.kind, StatementKind::If | StatementKind::Match)
+        {
+            let blocks = outer.blocks.iter().map(|b| &b.statements).filter(|b| !b.contains(&id));
+            found.extend(blocks.filter_map(|block| {
+                let (first, last) = (block.first()?, block.last()?);
+                Some((body.statements[first.index()].values.0, body.statements[last.index()].values.1))
+            }));
+        }
+        at = parent;
+    }
+    found
+}
+
 /// What a name stands for.
 pub(super) struct Named<'a> {
+    body: &'a Body,
     /// Every value, joins included.
     pub(super) all: BTreeSet<ValueId>,
     /// The statements that bind it, each with the value; `None`: they cannot be told apart.
@@ -92,25 +113,37 @@ impl<'a> Named<'a> {
             Err(_) => &[],
         };
         let all = of_name(function, name);
-        let join = |v: &ValueId| matches!(body.op(*v), Op::Select(..) | Op::Phi(_)) && !assigned.contains(v);
+        // A parameter is bound from the start: what may be unbound is another name that shares its value.
+        let is_param = function.param(name).is_some();
+        let bound = |v: &ValueId| !operands(body, body.op(*v)).iter().any(|part| body.op(*part) == Op::Undefined);
+        let is_join = |v: &ValueId| matches!(body.op(*v), Op::Select(..) | Op::Phi(_)) && !assigned.contains(v);
+        let join = |v: &ValueId| is_join(v) && (!is_param || bound(v));
         // Two names may share a value: the statements tell which of them comes last, not the values.
         let statements: Vec<&Statement> = body.statements.iter().filter(|s| s.defines.contains(&name)).collect();
-        let apart = statements.len() == assigned.len();
+        let by_statement = assigned.iter().copied().filter(|v| !matches!(body.op(*v), Op::Param(_)));
+        let apart = statements.len() == by_statement.clone().count();
         let param = function.param(name);
         Self {
+            body,
             joins: all.iter().copied().filter(join).collect(),
             all,
-            bound: apart.then(|| statements.into_iter().zip(assigned.iter().copied()).collect()),
+            bound: apart.then(|| statements.into_iter().zip(by_statement).collect()),
             param: param.and_then(|param| body.iter().find(|(_, v)| v.op == Op::Param(param)).map(|(id, _)| id)),
         }
     }
 
     /// The value that it has right before a place of the body.
     pub(super) fn reaching(&self, start: ValueId) -> Option<ValueId> {
-        let before = self.bound.as_ref()?.iter().filter(|(s, _)| s.values.0 < start);
+        let others = other_branches(self.body, start);
+        let passed = |v: ValueId| !others.iter().any(|range| range.0 <= v && v < range.1);
+        let before = self
+            .bound
+            .as_ref()?
+            .iter()
+            .filter(|(s, _)| s.values.0 < start && passed(s.values.0));
         let last = before.max_by_key(|(s, _)| s.values.0);
         let from = last.map_or(ValueId(0), |(s, _)| s.header_values.1);
-        let joined = self.joins.iter().copied().rfind(|v| from <= *v && *v < start);
+        let joined = self.joins.iter().copied().rfind(|v| from <= *v && *v < start && passed(*v));
         joined.or(last.map(|(_, v)| *v)).or(self.param)
     }
 }
