@@ -135,7 +135,7 @@ impl<'a> Scope<'a> {
 
     /// The qualified name of what a value refers to: `torch.empty`, `pkg.ops.helper`, `len`.
     pub(super) fn dotted(&self, value: ValueId) -> Option<String> {
-        dotted(self.program, self.at, value, MAX_DEPTH)
+        dotted(self.program, self.at, value, MAX_DEPTH, &mut Vec::new())
     }
 
     /// The function of the project that a value refers to.
@@ -183,17 +183,26 @@ impl<'a> Scope<'a> {
 
     /// On some path the value is `None`, as far as it can be followed.
     pub(super) fn may_be_none(&self, value: ValueId) -> bool {
-        self.may_be_none_at(value, 24)
+        self.may_be_none_at(value, 24, &mut Vec::new())
     }
 
-    fn may_be_none_at(&self, value: ValueId, depth: u32) -> bool {
+    fn may_be_none_at(&self, value: ValueId, depth: u32, seen: &mut Vec<ValueId>) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         let body = self.body();
         match body.op(value) {
             Op::Const(Const::None) => true,
-            Op::Select(_, a, b) => self.may_be_none_at(a, depth) || self.may_be_none_at(b, depth),
-            Op::Phi(items) => body.items(items).iter().any(|&v| v < value && self.may_be_none_at(v, depth)),
-            Op::Annotated(_, v) => self.may_be_none_at(v, depth),
+            Op::Select(..) | Op::Phi(_) if seen.contains(&value) => false,
+            Op::Select(_, a, b) => {
+                seen.push(value);
+                self.may_be_none_at(a, depth, seen) || self.may_be_none_at(b, depth, seen)
+            }
+            Op::Phi(items) => {
+                seen.push(value);
+                body.items(items)
+                    .iter()
+                    .any(|&v| v < value && self.may_be_none_at(v, depth, seen))
+            }
+            Op::Annotated(_, v) => self.may_be_none_at(v, depth, seen),
             Op::Param(p) => self.param_type(p).is_some_and(|ty| ty.optional),
             _ => false,
         }
@@ -429,19 +438,20 @@ fn kind_of_effect(effect: &Effect) -> Kind {
     }
 }
 
-fn dotted(program: &Program, at: FunctionRef, value: ValueId, depth: u32) -> Option<String> {
+/// `seen`: joins that were looked into. Joins of joins share what they join, and looking twice doubles with each.
+fn dotted(program: &Program, at: FunctionRef, value: ValueId, depth: u32, seen: &mut Vec<(FunctionRef, ValueId)>) -> Option<String> {
     let depth = depth.checked_sub(1)?;
     let file = program.file(at.file);
     let body = &program.function(at).body;
     match body.op(value) {
-        Op::Attr(object, name) => Some(format!("{}.{}", dotted(program, at, object, depth)?, file.facts.name(name))),
+        Op::Attr(object, name) => Some(format!("{}.{}", dotted(program, at, object, depth, seen)?, file.facts.name(name))),
         Op::Free(name) => {
             let module = FunctionRef {
                 file: at.file,
                 function: MODULE,
             };
             match file.facts.module().binding(name) {
-                Some(value) if at.function != MODULE => dotted(program, module, value, depth),
+                Some(value) if at.function != MODULE => dotted(program, module, value, depth, seen),
                 Some(_) => None,
                 None => Some(file.facts.name(name).to_string()),
             }
@@ -452,8 +462,15 @@ fn dotted(program: &Program, at: FunctionRef, value: ValueId, depth: u32) -> Opt
             let id = body.call(call).decorates?;
             Some(join(&file.module, file.facts.name(file.facts.function(id).qualname)))
         }
-        Op::Phi(items) => body.items(items).iter().find_map(|&v| dotted(program, at, v, depth)),
-        Op::Select(_, yes, no) => dotted(program, at, yes, depth).or_else(|| dotted(program, at, no, depth)),
+        Op::Phi(_) | Op::Select(..) if seen.contains(&(at, value)) => None,
+        Op::Phi(items) => {
+            seen.push((at, value));
+            body.items(items).iter().find_map(|&v| dotted(program, at, v, depth, seen))
+        }
+        Op::Select(_, yes, no) => {
+            seen.push((at, value));
+            dotted(program, at, yes, depth, seen).or_else(|| dotted(program, at, no, depth, seen))
+        }
         _ => None,
     }
 }
@@ -504,7 +521,7 @@ pub(super) fn find_function(program: &Program, name: &str, depth: u32) -> Option
         Some(function) => Some(FunctionRef { file, function }),
         None => {
             let at = FunctionRef { file, function: MODULE };
-            let target = dotted(program, at, value, depth)?;
+            let target = dotted(program, at, value, depth, &mut Vec::new())?;
             find_function(program, &target, depth)
         }
     }
