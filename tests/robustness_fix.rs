@@ -161,6 +161,21 @@ fn long_chains_of_calls() {
     survives(&project, 0, &format!("{launcher}{ring}"));
 }
 
+/// What two names may be doubles with each exchange, if each join is looked into anew.
+#[test]
+fn joins_of_joins() {
+    let kernel = "import triton, torch\nimport triton.language as tl\n@triton.jit\ndef k(p):\n    tl.store(p, 1)\n";
+    let swaps = "    if c:\n        a, b = b, a\n".repeat(60);
+    let uses = "    out = a.new_empty(4)\n    k[(1,)](b)\n    return out\n";
+    let project = TestProject::of([("ops/joins.py", "x = 1\n")], None);
+    survives(
+        &project,
+        0,
+        &format!("{kernel}def f(a: torch.Tensor, b: torch.Tensor, c: bool) -> torch.Tensor:\n{swaps}{uses}"),
+    );
+    survives(&project, 0, &format!("{kernel}def f(a, b, c):\n{swaps}{uses}"));
+}
+
 #[test]
 fn mixed_line_ends_are_kept() {
     let project = fixtures().remove(0);

@@ -198,9 +198,7 @@ impl<'a> Scope<'a> {
             }
             Op::Phi(items) => {
                 seen.push(value);
-                body.items(items)
-                    .iter()
-                    .any(|&v| v < value && self.may_be_none_at(v, depth, seen))
+                body.items(items).iter().any(|&v| v < value && self.may_be_none_at(v, depth, seen))
             }
             Op::Annotated(_, v) => self.may_be_none_at(v, depth, seen),
             Op::Param(p) => self.param_type(p).is_some_and(|ty| ty.optional),

@@ -4,7 +4,7 @@ use super::super::scope::Kind;
 use super::live::Range;
 use super::region::{Input, Outliner};
 use super::values::{ids, operands};
-use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
+use crate::facts::{Name, Names, Op, StatementId, StatementKind, ValueId};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub(super) struct Definitions {
 
 struct Definition {
     id: StatementId,
-    uses: Vec<Name>,
+    uses: Names,
     /// It does nothing but ask tensors.
     asks: bool,
     /// Statements that read one of its names.
