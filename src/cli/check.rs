@@ -298,7 +298,15 @@ fn done(verb: &str, applied: &[Applied], files: usize, left: &[Finding], args: &
 fn not_automatic(left: &[Finding]) -> Vec<(usize, String)> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let shown = left.iter().filter_map(|f| f.fix.as_ref()).filter(|fix| fix.safety == Safety::Shown);
-    for reason in shown.filter_map(|fix| fix.reasons.first()) {
+    for fix in shown {
+        // Where not even a part can be an op, that is what stands in the way.
+        let part = fix
+            .reasons
+            .last()
+            .and_then(|last| last.strip_prefix("nor can a part of it be an op: "));
+        let Some(reason) = part.or(fix.reasons.first().map(String::as_str)) else {
+            continue;
+        };
         let general: String = reason
             .split('`')
             .enumerate()

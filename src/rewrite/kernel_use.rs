@@ -12,6 +12,21 @@ pub(super) fn of_param(types: &Types, kernel: &Kernel, param: u16, depth: u32) -
     let by_address = kernel.writes_pointees.iter().any(|w| w.param == param);
     let mut found = of_function(types, kernel.function, param, depth);
     found.used = true;
+    if found.other {
+        return Evidence {
+            other: true,
+            used: true,
+            ..Evidence::default()
+        };
+    }
+    if found.sequence {
+        return Evidence {
+            sequence: true,
+            silent: true,
+            used: true,
+            ..Evidence::default()
+        };
+    }
     if pointer && !by_address {
         // A number may be made an address; only the kernel's caller knows which it is then.
         found.silent |= found.number | found.int;
@@ -56,6 +71,16 @@ const FLOAT_FUNCTIONS: [&str; 12] = [
 
 /// Functions that give back what they are given.
 const SELECTING: [&str; 5] = ["maximum", "minimum", "max", "min", "where"];
+
+/// Methods that tensor descriptors have, and pointers do not.
+fn of_descriptors(name: &str) -> bool {
+    matches!(name, "load" | "store" | "gather" | "scatter") || name.starts_with("atomic_")
+}
+
+/// Functions whose first argument is a tensor descriptor.
+fn takes_descriptor(name: &str) -> bool {
+    name.contains("descriptor") && !name.contains("make")
+}
 
 struct Device<'a> {
     types: &'a Types<'a>,
@@ -310,9 +335,10 @@ impl Device<'_> {
                 self.converted(self.body.call(call), found);
             }
             Op::Tuple(items) | Op::List(items) if self.body.items(items).iter().any(|&v| at(v)) => found.silent = true,
-            Op::Index(o, _) | Op::Iterate(o) if at(o) => found.silent = true,
+            // Pointers and numbers have no parts: it is a tuple.
+            Op::Index(o, _) | Op::Iterate(o) if at(o) => found.sequence = true,
             Op::Call(call) => self.argument(self.body.call(call), (is, ints, floats), depth, found),
-            Op::Attr(o, _) if at(o) => {}
+            Op::Attr(o, name) if at(o) => found.other |= of_descriptors(self.types.program.name(self.at.file, name)),
             _ => {}
         }
     }
@@ -379,6 +405,10 @@ impl Device<'_> {
             match name {
                 "arange" | "range" | "static_range" | "cdiv" => found.int = true,
                 "load" | "store" => {}
+                "len" => found.sequence = true,
+                name if position == 0 && takes_descriptor(name) => {
+                    found.other = true;
+                }
                 name if FLOAT_FUNCTIONS.contains(&name) => found.is_number(true),
                 "cast" => self.converted(call, found),
                 "maximum" | "minimum" | "min" | "max" if call.args.iter().any(|a| !is[a.value.index()] && ints[a.value.index()]) => {

@@ -244,6 +244,8 @@ impl<'a> Scope<'a> {
                 Kind::Shape => Kind::Int,
                 _ => Kind::Unknown,
             },
+            // An empty list is to be filled with anything.
+            Op::List(items) if self.items(items).is_empty() => Kind::Other,
             Op::Tuple(items) | Op::List(items) => {
                 let ints = self.items(items).iter().all(|&v| matches!(kind(v), Kind::Int));
                 if ints { Kind::Shape } else { Kind::Other }

@@ -272,7 +272,7 @@ pub(super) fn number(scope: &Scope, id: KernelId, param: u16) -> Option<Base> {
         return None;
     }
     let used = kernel_use::of_param(scope.types()?, kernel, param, 3);
-    if used.none || used.text || used.tensor {
+    if used.none || used.text || used.tensor || used.sequence || used.other {
         return None;
     }
     match (used.int, used.number, is_constexpr(scope, kernel.function, param)) {
@@ -288,6 +288,11 @@ pub(super) fn number(scope: &Scope, id: KernelId, param: u16) -> Option<Base> {
 fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     let kernel = scope.program.kernel(id);
     let own = |w: &crate::program::Write| w.param == param;
+    // Of a tuple the parts are pointers, not the tuple; a tensor descriptor is no tensor.
+    let used = scope.types().map(|types| kernel_use::of_param(types, kernel, param, 3));
+    if used.is_some_and(|used| used.sequence || used.other) {
+        return None;
+    }
     if kernel.reads.contains(&param) || kernel.writes.iter().any(own) {
         return Some(Role::Pointer);
     }

@@ -72,12 +72,12 @@ pub(super) struct Region {
 
 impl Region {
     /// The region of a launch that is moved alone.
-    pub(super) fn of_launch(range: Range, inputs: Vec<Input>, handed: Vec<Edit>, doubts: Vec<String>) -> Self {
+    pub(super) fn of_launch(range: Range, inputs: Vec<Input>, prelude: Vec<StatementId>, handed: Vec<Edit>, doubts: Vec<String>) -> Self {
         Self {
             range,
             inputs,
             outputs: Vec::new(),
-            prelude: Vec::new(),
+            prelude: prelude.into_iter().map(|id| (id, true)).collect(),
             doubts,
             handed,
             cost: 0,

@@ -232,8 +232,9 @@ impl Outline<'_, '_> {
         let last = self.scope.body().statements[range.block[range.last].index()].span.end;
         let mut lines = self.tuples(indent, None);
         for (id, _) in &self.region.prelude {
-            let span = self.scope.body().statements[id.index()].span;
-            lines.extend(self.lines(span.start, span.end, indent)?.0);
+            let statement = &self.scope.body().statements[id.index()];
+            lines.extend(self.lines(statement.span.start, statement.span.end, indent)?.0);
+            lines.extend((statement.kind == StatementKind::Def).then(String::new));
         }
         let (own, span) = self.lines(self.first(), last, indent)?;
         lines.extend(own);

@@ -1,0 +1,161 @@
+//! The grid of a launch that moves alone.
+
+use super::super::super::fake::short;
+use super::super::super::signature;
+use super::super::super::signature::Base;
+use super::super::super::slice::Refused;
+use super::super::region::Outliner;
+use super::super::types::Typed;
+use super::super::values;
+use super::code::{is_name, names_in};
+use super::{Making, Written};
+use crate::facts::{Body, FunctionId, Name, Op, Statement, StatementId, StatementKind, ValueId};
+use crate::source::Span;
+use std::collections::BTreeSet;
+
+impl Outliner<'_, '_> {
+    /// `K[grid]`: its parts are integers, or it is a lambda, whose names are handed over.
+    pub(super) fn grid(&self, callee: ValueId, grid: ValueId, making: &mut Making) -> Result<(), Refused> {
+        let body = self.scope.body();
+        let whole = body.value(callee).span;
+        let text = self.scope.text(whole);
+        let open = text
+            .find('[')
+            .filter(|_| text.ends_with(']'))
+            .ok_or("where its grid stands cannot be told")?;
+        let span = Span::new(whole.start + open as u32 + 1, whole.end - 1);
+        if let Op::Function(id) = body.op(grid) {
+            return self.grid_function(id, span, making);
+        }
+        if let (Op::Tuple(items) | Op::List(items), true) = (body.op(grid), whole.contains(body.value(grid).span)) {
+            let text = self.scope.text(span);
+            let trimmed = text.trim();
+            let inner = trimmed
+                .strip_prefix(['(', '['])
+                .and_then(|t| t.strip_suffix([')', ']']))
+                .unwrap_or(trimmed);
+            let parts = signature::split(inner, ',');
+            let items = body.items(items);
+            if parts.len() != items.len() {
+                return Err(format!("`{}` is a grid that cannot be read", short(self.scope, grid)));
+            }
+            for (i, (part, &value)) in parts.iter().zip(items).enumerate() {
+                let part = part.trim();
+                if matches!(body.op(value), Op::Star(_)) {
+                    return Err(format!("`{part}` is of unknown length: how many parts the grid has is not known"));
+                }
+                let start = span.start + (part.as_ptr() as usize - text.as_ptr() as usize) as u32;
+                let written = Written {
+                    value,
+                    span: Span::new(start, start + part.len() as u32),
+                    through: None,
+                };
+                self.hand(written, Some(Typed::of(Base::Int)), &format!("grid_{i}"), making)?;
+            }
+            return Ok(());
+        }
+        let written = Written {
+            value: grid,
+            span,
+            through: None,
+        };
+        let told = self.types.join(&[grid]).filter(|t| t.ty.base == Base::Int && !t.ty.optional);
+        let mut ints = Typed::of(Base::Int);
+        ints.ty.list = true;
+        let typed = told
+            .or(self.is_tuple(grid).then_some(ints))
+            .ok_or_else(|| self.unread_grid(grid, span))?;
+        self.hand(written, Some(typed), "grid", making)
+    }
+
+    /// Why a grid cannot be handed over.
+    pub(super) fn unread_grid(&self, grid: ValueId, span: Span) -> Refused {
+        let text = self.scope.text(span);
+        let outer = match self.scope.body().op(grid) {
+            Op::Free(name) => self.types.enclosing(name).map(|outer| (self.scope.program.function(outer), name)),
+            _ => None,
+        };
+        let made = outer.and_then(|(outer, name)| Some((outer, outer.assigned.iter().find(|a| a.0 == name)?)));
+        if made.is_some_and(|(outer, (_, values))| values.iter().all(|&v| matches!(outer.body.op(v), Op::Function(_)))) {
+            return format!("a callable would be handed over: `{text}` makes the grid");
+        }
+        format!("it cannot be told what the grid `{text}` is")
+    }
+
+    /// The function that makes the grid goes along, and the names that it reads are handed over.
+    pub(super) fn grid_function(&self, id: FunctionId, span: Span, making: &mut Making) -> Result<(), Refused> {
+        let facts = self.scope.facts();
+        let body = self.scope.body();
+        let function = facts.function(id);
+        let named = self.scope.text(span).trim();
+        let callable = || format!("a callable would be handed over: `{named}` makes the grid");
+        if function.params.iter().any(|p| p.default.is_some()) || !function.decorators.is_empty() {
+            return Err(callable());
+        }
+        let start = body.statement_of(making.launch).map(|s| body.statements[s.index()].values.0);
+        for name in self.read_inside(id) {
+            let text = self.scope.name(name);
+            if making.bare.contains_key(text) {
+                continue;
+            }
+            let value = start.and_then(|start| self.bindings.named(name).reaching(start));
+            let value = value.ok_or_else(|| format!("where `{text}` comes from cannot be told"))?;
+            let typed = self.typed(making.launch, value, text)?;
+            self.push(making, text.to_string(), text, typed, (value, None));
+            making.bare.insert(text.to_string(), value);
+        }
+        if is_name(named) {
+            let whole = |s: &Statement| matches!(s.kind, StatementKind::Def | StatementKind::Assign) && s.span.contains(function.span);
+            let made = body.statements.iter().position(|s| whole(s) && s.defines.len() == 1);
+            let made = made.filter(|&at| self.scope.name(body.statements[at].defines[0]) == named);
+            let made = made.ok_or_else(callable)?;
+            making.taken.extend(names_in(self.scope.text(body.statements[made].span)));
+            making.prelude.push(StatementId(made as u32));
+        }
+        Ok(())
+    }
+
+    /// Local names that a function or one inside it reads.
+    pub(super) fn read_inside(&self, id: FunctionId) -> BTreeSet<Name> {
+        let facts = self.scope.facts();
+        let mut inside = vec![id];
+        for (inner, function) in facts.functions() {
+            if inner != id && inside.contains(&function.parent) {
+                inside.push(inner);
+            }
+        }
+        let binds = |name: Name| {
+            let own =
+                |f: &&FunctionId| facts.function(**f).param(name).is_some() || facts.function(**f).assigned.iter().any(|a| a.0 == name);
+            inside.iter().any(|f| own(&f))
+        };
+        let all = inside.iter().flat_map(|f| &facts.function(*f).body.values);
+        let read = all.filter_map(|v| match v.op {
+            Op::Free(name) if self.locals.contains(&name) && !binds(name) => Some(name),
+            _ => None,
+        });
+        read.collect()
+    }
+
+    /// On every path a tuple of known length.
+    pub(super) fn is_tuple(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        let whole = |body: &Body, op: Op| match op {
+            Op::Tuple(items) => body.items(items).iter().all(|&v| !matches!(body.op(v), Op::Star(_))),
+            _ => false,
+        };
+        let made = |op: Op| match op {
+            Op::Call(call) => self.scope.project_function(body.call(call).callee).is_some_and(|f| {
+                let inner = &self.scope.program.function(f).body;
+                let mut results = inner.iter().filter_map(|(_, v)| match v.op {
+                    Op::Return(result) => Some(result),
+                    _ => None,
+                });
+                let mut results = results.by_ref().peekable();
+                results.peek().is_some() && results.all(|v| whole(inner, inner.op(v)))
+            }),
+            op => whole(body, op),
+        };
+        !values::may_be(body, value, &|op| !made(op))
+    }
+}
