@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGES = ["start", "editors", "ci", "vllm", "sglang", "traces", "configuration", "frameworks"]
+PAGES = ["start", "editors", "ci", "vllm", "sglang", "traces", "configuration", "performance", "frameworks"]
 
 
 def title(page):
