@@ -81,7 +81,8 @@ def check_project(project, rows, options, work):
     for name, arguments in rows:
         was, now = before[key_of(name, arguments)], after[key_of(name, arguments)]
         problems = list(compare(was, now, options))
-        why = cannot(was) or (not now.get("ops") and same_file(name, original, fixed) and "nothing in its file is fixed")
+        file = was.get("file") or ""
+        why = cannot(was) or (not now.get("ops") and same_file(file, original, fixed) and "nothing in its file is fixed")
         if why:
             print(f"not run   {project:12}  {name}: {why}", flush=True)
             not_run += 1
@@ -90,16 +91,15 @@ def check_project(project, rows, options, work):
             print(f"FAIL      {project:12}  {name}  {', '.join(check for check, _ in problems)}: {problems[0][1]}", flush=True)
         failed += len(problems)
         if not problems:
-            shape = shape_of_fix(name, original, fixed)
+            shape = shape_of_fix(name.partition(":")[2], original / file, fixed / file)
             same += 1
             changed_shape += shape in ("split", "outlined")
             print(f"same      {project:12}  {name}  {shape}: {', '.join(now['ops'])}  {layouts_run(was)}", flush=True)
     return failed, same, changed_shape, not_run
 
 
-def same_file(name, original, fixed):
-    before, after = (file_of(name.partition(":")[0], root) for root in (original, fixed))
-    return before.read_bytes() == after.read_bytes()
+def same_file(file, original, fixed):
+    return (original / file).read_bytes() == (fixed / file).read_bytes()
 
 
 def cannot(seen):
@@ -163,7 +163,10 @@ def observe_all(what, root, project, only, packages):
     absent.ASKED_FOR.update(name.partition(":")[0] for name, _ in ROWS[project])
     for name, arguments in ROWS[project]:
         if only in f"{project} {name}":
-            print(f"{MARK}{json.dumps({key_of(name, arguments): observe_one(name, arguments, project, what == 'ops')})}", flush=True)
+            seen = observe_one(name, arguments, project, what == "ops")
+            # a name may stand for a module that lies elsewhere
+            seen["file"] = os.path.relpath(getattr(sys.modules.get(name.partition(":")[0]), "__file__", root), root)
+            print(f"{MARK}{json.dumps({key_of(name, arguments): seen})}", flush=True)
 
 
 def warm_up():
@@ -357,11 +360,10 @@ def reached_ops(launcher, arguments, layout, needs_grad):
     return reached, [e for e in events if e.get("cat") == "cpu_op" and e.get("args")]
 
 
-def shape_of_fix(name, original, fixed):
+def shape_of_fix(path, original, fixed):
     """What a fix did to a launcher: `outlined` (a method calls a new op), `split` (a function does, and more than that),
     `whole` (the function is the op's body, or does nothing but call it), `callees` (only what it calls was changed)."""
-    module, _, path = name.partition(":")
-    before, after = (ast.parse(file_of(module, root).read_text()) for root in (original, fixed))
+    before, after = (ast.parse(file.read_text()) for file in (original, fixed))
     new = {node.name for node in after.body if isinstance(node, ast.FunctionDef)} - {getattr(node, "name", "") for node in before.body}
     top = path.partition(".")[0]
     was, now = ([node for node in tree.body if getattr(node, "name", "") == top] for tree in (before, after))
@@ -377,11 +379,6 @@ def shape_of_fix(name, original, fixed):
 def ops_of(call):
     text = ast.unparse(call.func)
     return {text} if text.startswith("torch.ops.") else set()
-
-
-def file_of(module, root):
-    path = root / module.replace(".", "/")
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 if __name__ == "__main__":
