@@ -15,20 +15,16 @@ pub(super) enum Speaker {
 pub(super) fn speakers(text: &str, class: &str) -> Vec<Speaker> {
     let mut found = Vec::new();
     let mut holder = |name: Option<&str>| found.extend(name.map(|name| Speaker::Holder(name.to_owned())));
-    let mut classes = Vec::new();
+    let (mut classes, mut aliases) = (Vec::new(), Vec::new());
     for at in words_at(text, class) {
         let line = line_before(text, at);
         let behind = &text[at + class.len()..];
-        let mut subclass = |name: Option<&str>| {
-            let name = name.filter(|name| *name != class);
-            classes.extend(name.map(|name| Speaker::Class(name.to_owned())));
-        };
         if let Some(renamed) = behind.strip_prefix(" as ")
             && !line.starts_with("except")
         {
-            subclass(first_word(renamed));
+            aliases.extend(first_word(renamed));
         } else if let Some(header) = class_header(text, at) {
-            subclass(first_word(header));
+            classes.extend(first_word(header));
         } else if line.starts_with("return") || line.as_bytes().windows(2).any(|pair| pair == b"->") {
             let def = memmem::rfind(&text.as_bytes()[..at], b"def ");
             holder(def.and_then(|def| first_word(&text[def + 4..])));
@@ -40,11 +36,17 @@ pub(super) fn speakers(text: &str, class: &str) -> Vec<Speaker> {
             let start = at - line.len();
             let is_unindented = start == 0 || matches!(text.as_bytes()[start - 1], b'\n' | b'\r');
             if is_unindented && !target.contains('.') && behind.trim_start_matches([' ', '\t']).starts_with(['\n', '\r']) {
-                subclass(bound_name(target));
+                aliases.extend(bound_name(target));
             }
         }
     }
-    found.extend(classes);
+    // Another name of the class is the file's own: only what derives from it here is of interest.
+    for alias in aliases.into_iter().filter(|alias| *alias != class) {
+        let headers = words_at(text, alias).filter_map(|at| class_header(text, at));
+        classes.extend(headers.filter_map(first_word));
+    }
+    classes.retain(|name| *name != class);
+    found.extend(classes.into_iter().map(|name| Speaker::Class(name.to_owned())));
     found
 }
 
@@ -150,11 +152,11 @@ mod tests {
     fn lines_that_name_a_class_name_what_holds_it() {
         let text = "class B(A):\n    z = A()\n    def f(self):\n        x = A()\n        self.y: T = A(1)\nw = A()\ndef make():\n    return A()\n\
                     def other() -> A:\n    f(A)\nAB = BA\nclass C:\n    v: A\n    def g(\n        self,\n        u: A,\n    ):\n        t = A()\n\
-                    from a import A as D\nclass E(\n    F,\n    A,\n):\n    pass\ng = A\n";
+                    from a import A as D\nclass E(\n    F,\n    A,\n):\n    pass\ng = A\nclass H(D): pass\nclass I(g): pass\n";
         let holder = |name: &str| Speaker::Holder(name.into());
         let class = |name: &str| Speaker::Class(name.into());
         let mut wanted = Vec::from(["z", "y", "w", "make", "other", "v", "g"].map(holder));
-        wanted.extend(["B", "D", "E", "g"].map(class));
+        wanted.extend(["B", "E", "H", "I"].map(class));
         assert_eq!(speakers(text, "A"), wanted);
     }
 }
