@@ -213,7 +213,7 @@ ROWS = {
         ("sglang.kernels.ops.speculative.eagle:prepare_draft_extend_inputs", "N(3, low=1, high=4, dtype=i32), N(12), 4"),
         ("sglang.kernels.ops.speculative.eagle:prepare_draft_extend_lengths", "N(3, low=5, high=9), 4, 1"),
         ("sglang.kernels.ops.speculative.row_argmax:row_argmax", "x(4, 30)"),
-        ("sglang.multimodal_gen.runtime.layers.attention.backends.subblock_sparse.kernels:fused_pool", "X(1, 2, 32, 16), 4, 8, X(1, 2, 4, 16)"),
+        ("sglang.multimodal_gen.runtime.layers.attention.backends.subblock_sparse.kernels:fused_pool", "X(1, 32, 2, 16), 4, 8, X(2, 4, 16)"),
         ("sglang.srt.batch_invariant_ops.batch_invariant_ops:log_softmax", "x(4, 33)"),
         ("sglang.srt.batch_invariant_ops.batch_invariant_ops:rms_norm", "x(4, 33), x(33), 1e-5"),
         ("sglang.srt.layers.logsumexp:row_logsumexp", "x(4, 33)"),
