@@ -45,8 +45,8 @@ def report(tree, name, commands, place, runs):
     """Runs the commands in turns, so that both meet the same machine."""
     seen = [[], []]
     for _ in range(runs):
-        for command, list_ in zip(commands, seen):
-            list_.append(run(command, tree, place))
+        for command, results in zip(commands, seen):
+            results.append(run(command, tree, place))
     (ours, theirs), (our_peak, their_peak) = (
         [pick(value) for value in seen]
         for pick in (lambda v: statistics.median(cpu for cpu, _ in v), lambda v: max(peak for _, peak in v))
