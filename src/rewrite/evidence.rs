@@ -33,6 +33,8 @@ pub(super) struct Evidence {
     pub(super) text: bool,
     /// It is a dtype.
     pub(super) dtype: bool,
+    /// A kernel takes it for a dtype of Triton.
+    pub(super) triton_dtype: bool,
     /// It is a device.
     pub(super) device: bool,
     /// It is a list of integers.
@@ -67,6 +69,7 @@ impl Evidence {
             flag: self.flag | b.flag,
             text: self.text | b.text,
             dtype: self.dtype | b.dtype,
+            triton_dtype: self.triton_dtype | b.triton_dtype,
             device: self.device | b.device,
             shape: self.shape | b.shape,
             tensors: self.tensors | b.tensors,
@@ -99,6 +102,7 @@ impl Evidence {
             (Base::Dtype, false) => self.dtype = true,
             (Base::Device, false) => self.device = true,
             (_, true) => self.sequence = true,
+            (Base::TritonDtype, false) => self.triton_dtype = true,
             (Base::None | Base::Other, false) => self.silent = true,
         }
     }
@@ -198,6 +202,9 @@ const SIZED_METHODS: [&str; 15] = [
     "select",
 ];
 
+/// Methods that nothing but a tensor has.
+const OF_TENSORS_ALONE: [&str; 4] = ["data_ptr", "element_size", "storage_offset", "untyped_storage"];
+
 /// Evidence for one name or parameter of a body and of the functions inside it.
 pub(super) struct Uses<'s, 'a> {
     pub(super) types: &'s Rc<Types<'a>>,
@@ -267,6 +274,16 @@ impl<'a> Uses<'_, 'a> {
         self.carries[value.index()]
     }
 
+    /// One of the things that it holds.
+    fn is_item(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        match body.op(value) {
+            Op::Iterate(all) => self.is(all),
+            Op::Index(all, at) => self.is(all) && matches!(body.op(at), Op::Const(Const::Int(_))),
+            _ => false,
+        }
+    }
+
     fn any(&self, items: Items) -> bool {
         self.scope.body().items(items).iter().any(|&v| self.is(v))
     }
@@ -288,6 +305,10 @@ impl<'a> Uses<'_, 'a> {
     fn one(&mut self, value: ValueId, op: Op) {
         match op {
             Op::Attr(o, name) if self.is(o) => self.attribute(name),
+            // `xs[0].element_size()`, `x.data_ptr() for x in xs`
+            Op::Attr(item, name) if self.is_item(item) => {
+                self.found.tensors |= OF_TENSORS_ALONE.contains(&self.scope.name(name));
+            }
             Op::Index(o, i) => self.index(o, i),
             Op::SetIndex(o, i, v) => {
                 self.index(o, i);

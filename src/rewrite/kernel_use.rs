@@ -12,9 +12,10 @@ pub(super) fn of_param(types: &Types, kernel: &Kernel, param: u16, depth: u32) -
     let by_address = kernel.writes_pointees.iter().any(|w| w.param == param);
     let mut found = of_function(types, kernel.function, param, depth);
     found.used = true;
-    if found.other {
+    if found.other || found.triton_dtype {
         return Evidence {
             other: true,
+            triton_dtype: found.triton_dtype && !found.other,
             used: true,
             ..Evidence::default()
         };
@@ -77,6 +78,17 @@ fn of_descriptors(name: &str) -> bool {
     matches!(name, "load" | "store" | "gather" | "scatter") || name.starts_with("atomic_")
 }
 
+/// `triton.language.float16`, as imported from triton or through a module of the project (`vllm.triton_utils.tl`).
+pub(super) fn is_triton_dtype(dotted: &str) -> bool {
+    let Some((module, name)) = dotted.rsplit_once('.') else {
+        return false;
+    };
+    let known = ["float", "bfloat", "int", "uint"];
+    let letters = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_dtype = name.len() > letters.len() && known.contains(&letters) || name.starts_with("float8e");
+    is_dtype && (module == "tl" || module.ends_with(".tl") || module.ends_with("triton.language"))
+}
+
 /// Functions whose first argument is a tensor descriptor.
 fn takes_descriptor(name: &str) -> bool {
     name.contains("descriptor") && !name.contains("make")
@@ -129,7 +141,7 @@ impl Device<'_> {
                     let of_int = |a: ValueId| matches!(self.last_name(a), "int32" | "int64" | "uint32" | "uint64");
                     match self.last_name(call.callee) {
                         "program_id" | "arange" | "num_programs" | "cdiv" => true,
-                        "to" | "cast" => call.args.iter().any(|a| of_int(a.value)),
+                        "to" | "cast" | "zeros" | "full" => call.args.iter().any(|a| of_int(a.value)),
                         _ => false,
                     }
                 }
@@ -289,6 +301,20 @@ impl Device<'_> {
         for real in body.iter().filter_map(|(_, value)| no_pointer(value.op)) {
             found.is_number(real);
         }
+        // `tl.range(first + i, n)`, `(lane + step).to(tl.uint32)`
+        let whole = |op: Op| match op {
+            Op::Call(call) => {
+                let call = body.call(call);
+                let of_int = |v: ValueId| self.last_name(v).starts_with("int") || self.last_name(v).starts_with("uint");
+                match (self.last_name(call.callee), body.op(call.callee)) {
+                    ("range" | "static_range", _) => call.args.iter().any(|a| sum[a.value.index()]),
+                    ("to", Op::Attr(object, _)) => sum[object.index()] && call.args.iter().any(|a| of_int(a.value)),
+                    _ => false,
+                }
+            }
+            _ => false,
+        };
+        found.int |= body.iter().any(|(_, value)| whole(value.op));
         for guard in &body.guards {
             if let GuardKind::When(condition, _) = guard.kind
                 && is[condition.index()]
@@ -328,6 +354,7 @@ impl Device<'_> {
             Op::Unary(UnaryOp::Not, a) if at(a) => found.truth = true,
             Op::Unary(_, a) if at(a) => found.is_number(false),
             Op::Select(condition, ..) if at(condition) => found.truth = true,
+            Op::Compare(_, a, b) if (at(a) || at(b)) && self.is_triton_dtype(if at(a) { b } else { a }) => found.triton_dtype = true,
             Op::Compare(op, a, b) if at(a) || at(b) => self.compare(op, if at(a) { b } else { a }, ints, found),
             Op::Assert(a) if at(a) => found.truth = true,
             // `N.to(tl.int64)`, `eps.to(tl.float32)`
@@ -396,15 +423,35 @@ impl Device<'_> {
         }
     }
 
+    /// `tl.float16`
+    fn is_triton_dtype(&self, value: ValueId) -> bool {
+        let scope = Scope::new(self.types.program, self.types.knowledge, self.at);
+        scope.dotted(value).is_some_and(|name| is_triton_dtype(&name))
+    }
+
+    /// `x.to(DTYPE)`, `tl.cast(x, DTYPE)`, `tl.zeros(…, dtype=DTYPE)`
+    fn takes_dtype(&self, name: &str, position: usize, kind: ArgKind) -> bool {
+        match kind {
+            ArgKind::Keyword(key) => matches!(self.types.program.name(self.at.file, key), "dtype" | "out_dtype"),
+            ArgKind::Positional => matches!((name, position), ("to", 0) | ("cast" | "zeros", 1)),
+            ArgKind::Star | ArgKind::StarStar => false,
+        }
+    }
+
     fn argument(&self, call: &Call, (is, ints, floats): (&[bool], &[bool], &[bool]), depth: u32, found: &mut Evidence) {
         for (position, arg) in call.args.iter().enumerate() {
             if !is[arg.value.index()] {
                 continue;
             }
             let name = self.last_name(call.callee);
+            if self.callee(call.callee).is_none() && self.takes_dtype(name, position, arg.kind) {
+                found.triton_dtype = true;
+                continue;
+            }
             match name {
                 "arange" | "range" | "static_range" | "cdiv" => found.int = true,
                 "load" | "store" => {}
+                "rand" | "randn" | "randint" | "rand4x" | "randn4x" | "randint4x" | "philox" if position == 0 => found.int = true,
                 "len" => found.sequence = true,
                 name if position == 0 && takes_descriptor(name) => {
                     found.other = true;

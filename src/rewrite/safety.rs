@@ -4,7 +4,7 @@ use super::fake::short;
 use super::scope::{Kind, Scope, module_function};
 use super::signature::{Base, Type};
 use super::styles::Route;
-use crate::facts::{ArgKind, CompareOp, Const, FunctionKind, Op, ParamKind, StatementKind, ValueId};
+use crate::facts::{ArgKind, Body, CompareOp, Const, FunctionKind, Op, ParamKind, Statement, StatementId, StatementKind, ValueId};
 use crate::program::{Func, FunctionRef, Inline, RefusalKind, spoken_state};
 use std::collections::BTreeSet;
 
@@ -316,7 +316,7 @@ pub(super) fn cpu_branch(scope: &Scope, inside: &dyn Fn(ValueId) -> bool) -> Opt
                     .statements
                     .iter()
                     .all(|i| body.statements[i.index()].kind == StatementKind::Raise);
-            s.kind == StatementKind::Assert || only_raises
+            s.kind == StatementKind::Assert || only_raises || only_chooses(body, s)
         })
     };
     // `platform.is_cuda()` asks what the process runs on, and the op is registered for that.
@@ -331,6 +331,16 @@ pub(super) fn cpu_branch(scope: &Scope, inside: &dyn Fn(ValueId) -> bool) -> Opt
     };
     let hit = body.iter().map(|(v, _)| v).find(|&v| inside(v) && tests(v) && !asserted(v))?;
     Some(short(scope, hit))
+}
+
+/// Every branch gives names numbers and the like, and all go on to the same launch.
+fn only_chooses(body: &Body, statement: &Statement) -> bool {
+    let plain = |id: &StatementId| {
+        let inner = &body.statements[id.index()];
+        let mut values = (inner.values.0.0..inner.values.1.0).map(|v| body.op(ValueId(v)));
+        inner.kind == StatementKind::Assign && values.all(|op| matches!(op, Op::Const(_) | Op::Tuple(_) | Op::Unpack { .. }))
+    };
+    statement.kind == StatementKind::If && statement.blocks.iter().all(|block| block.statements.iter().all(plain))
 }
 
 /// The module has an `if __name__ == "__main__"`.

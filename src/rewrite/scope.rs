@@ -1,6 +1,6 @@
 //! A body with what is around it: what its names refer to and what kind of thing its values are.
 
-use super::signature::{Base, Type, WIDTH};
+use super::signature::{Base, Promise, Type, WIDTH};
 use super::types::Types;
 use crate::facts::{
     BinaryOp, Body, CallId, CompareOp, Const, Facts, Function, FunctionId, Import, Items, MODULE, Name, Op, UnaryOp, ValueId,
@@ -39,7 +39,7 @@ impl Kind {
             (false, Base::Float) => Self::Float,
             (false, Base::Bool) => Self::Bool,
             (false, Base::Text) => Self::Text,
-            (false, Base::Dtype | Base::Device) => Self::Other,
+            (false, Base::Dtype | Base::Device | Base::TritonDtype) => Self::Other,
             (false, Base::None) => Self::None,
             (false, Base::Number | Base::Other) => Self::Unknown,
         }
@@ -237,11 +237,15 @@ impl<'a> Scope<'a> {
             Op::Param(i) => self.param_type(i).map_or(Kind::Unknown, |ty| Kind::of(&ty)),
             Op::Const(constant) => kind_of_const(constant),
             Op::Format(_) => Kind::Text,
-            Op::Attr(object, name) => self.kind_of_attribute(kind(object), self.name(name)),
-            Op::Index(object, index) => match kind(object) {
-                Kind::Tensor => Kind::Tensor,
-                Kind::Shape if matches!(self.body().op(index), Op::Slice(..)) => Kind::Shape,
-                Kind::Shape => Kind::Int,
+            Op::Attr(object, name) => match self.limit(object, self.name(name), 8) {
+                Some(kind) => kind,
+                None => self.kind_of_attribute(kind(object), self.name(name)),
+            },
+            Op::Index(object, index) => match (kind(object), self.body().op(index)) {
+                (Kind::Tensor, _) => Kind::Tensor,
+                (Kind::Shape, Op::Slice(..)) => Kind::Shape,
+                (Kind::Shape, _) => Kind::Int,
+                (_, Op::Const(Const::Int(i))) => u16::try_from(i).map_or(Kind::Unknown, |i| self.kind_of_part(object, i)),
                 _ => Kind::Unknown,
             },
             // An empty list is to be filled with anything.
@@ -293,6 +297,7 @@ impl<'a> Scope<'a> {
                 }
                 (_, Op::Iterate(call)) if !rest => self.kind_of_enumerated(call, index, depth),
                 (_, Op::Tuple(items)) if !rest => self.items(items).get(index as usize).map_or(Kind::Unknown, |&v| kind(v)),
+                _ if !rest => self.kind_of_part(value, index),
                 _ => Kind::Unknown,
             },
             Op::Annotated(annotation, value) => match kind(value) {
@@ -314,6 +319,50 @@ impl<'a> Scope<'a> {
             | Op::Return(_)
             | Op::Raise
             | Op::Assert(_) => Kind::Unknown,
+        }
+    }
+
+    /// A part of a parameter or of what a function hands back, where the annotation says what each part is.
+    fn kind_of_part(&self, value: ValueId, index: u16) -> Kind {
+        let promised = match self.body().op(value) {
+            Op::Param(param) => {
+                let annotation = self.function().params.get(param as usize).and_then(|p| p.annotation);
+                annotation.map(|a| Promise::read(self.text(a.span)))
+            }
+            Op::Call(call) => self.project_function(self.body().call(call).callee).and_then(|function| {
+                let returns = self.program.function(function).returns?;
+                Some(Promise::read(self.program.file(function.file).source.slice(returns.span)))
+            }),
+            _ => None,
+        };
+        match promised {
+            // `tuple[Tensor, ...]`
+            Some(Promise::Tuple(types)) if matches!(types.as_slice(), [_, Type { base: Base::Other, .. }]) => Kind::Unknown,
+            Some(Promise::Tuple(types)) => types.get(index as usize).filter(|ty| !ty.optional).map_or(Kind::Unknown, Kind::of),
+            Some(Promise::One(Type {
+                base: Base::Tensor,
+                list: true,
+                ..
+            })) => Kind::Tensor,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// What `torch.finfo` and `torch.iinfo` say of a dtype. `None`: it is neither; one of both: a number of either kind.
+    pub(super) fn limit(&self, object: ValueId, name: &str, depth: u32) -> Option<Kind> {
+        let depth = depth.checked_sub(1)?;
+        match self.body().op(object) {
+            Op::Select(_, yes, no) => {
+                let (a, b) = (self.limit(yes, name, depth)?, self.limit(no, name, depth)?);
+                Some(if a == b { a } else { Kind::Unknown })
+            }
+            Op::Call(call) => match (self.dotted(self.body().call(call).callee)?.as_str(), name) {
+                ("torch.finfo" | "torch.iinfo", "bits") => Some(Kind::Int),
+                ("torch.finfo", "max" | "min" | "eps" | "tiny" | "smallest_normal" | "resolution") => Some(Kind::Float),
+                ("torch.iinfo", "max" | "min") => Some(Kind::Int),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -384,8 +433,11 @@ impl<'a> Scope<'a> {
         let Some(name) = self.dotted(call.callee) else {
             return Kind::Unknown;
         };
+        if counts(&name) {
+            return Kind::Int;
+        }
         match name.as_str() {
-            "int" | "len" | "triton.cdiv" | "triton.next_power_of_2" | "math.ceil" | "math.floor" => return Kind::Int,
+            "int" | "len" | "math.ceil" | "math.floor" => return Kind::Int,
             "float" | "math.sqrt" | "math.log" | "math.log2" | "math.exp" => return Kind::Float,
             "bool" | "isinstance" | "hasattr" | "any" | "all" => return Kind::Bool,
             "str" => return Kind::Text,
@@ -436,6 +488,12 @@ fn kind_of_effect(effect: &Effect) -> Kind {
         [Shares::Fresh | Shares::View(_) | Shares::Maybe(_)] => Kind::Tensor,
         _ => Kind::Unknown,
     }
+}
+
+/// `triton.cdiv` and its like, as imported from triton or through a module of the project (`vllm.triton_utils`).
+pub(super) fn counts(name: &str) -> bool {
+    let own = |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    own("triton.cdiv") || own("triton.next_power_of_2")
 }
 
 /// `seen`: joins that were looked into. Joins of joins share what they join, and looking twice doubles with each.

@@ -16,6 +16,8 @@ pub(super) enum Base {
     Text,
     Dtype,
     Device,
+    /// A dtype of Triton: its name goes through the schema.
+    TritonDtype,
     None,
     Other,
 }

@@ -51,12 +51,12 @@ impl<'s, 'a> Spelling<'s, 'a> {
             Base::Float => "float",
             Base::Bool => "bool",
             Base::Number => "torch.types.Number",
-            Base::Text => "str",
+            Base::Text | Base::TritonDtype => "str",
             Base::Dtype => "torch.dtype",
             Base::Device => "torch.device",
             Base::None | Base::Other => return None,
         };
-        if ty.list && matches!(ty.base, Base::Text | Base::Dtype | Base::Device) {
+        if ty.list && matches!(ty.base, Base::Text | Base::Dtype | Base::Device | Base::TritonDtype) {
             return None;
         }
         let is_refused = match ty.base {

@@ -228,7 +228,12 @@ impl<'a> Run<'_, 'a> {
             });
         }
         for alias in &abs.pointees {
-            let (target, _) = self.translate(v, f, bound, &alias.root);
+            let (mut target, _) = self.translate(v, f, bound, &alias.root);
+            // A list of addresses stands for what they point to.
+            let held = self.reach(&target).pointees;
+            if !held.is_empty() {
+                target.aliases = held.into();
+            }
             for alias in &target.aliases {
                 if !out.pointees.iter().any(|a| a.root == alias.root) {
                     out.pointees.push(alias.clone());

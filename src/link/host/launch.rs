@@ -2,10 +2,11 @@
 
 use super::super::conditions::{Binding, Condition, Literal, contradicts};
 use super::super::kernels::GuardedWrite;
+use super::super::types::Kind;
 use super::arguments::{Arguments, Bound, Passed};
 use super::body::Run;
 use super::writes::Trail;
-use super::{Abs, Key, Launched, Return, Root};
+use super::{Abs, Alias, Key, Launched, Return, Root};
 use crate::facts::{CallId, Const, Op, ValueId};
 use crate::knowledge::frameworks::{Launcher, Passes};
 use crate::program::FunctionRef;
@@ -84,6 +85,14 @@ impl Run<'_, '_> {
             if let Some(inside) = self.load(&alias.root, &Key::Any) {
                 targets.extend(inside.pointees);
             }
+        }
+        // The addresses that a number or a list of them was given as: no tensor to name.
+        let given = |alias: &Alias| matches!(alias.root, Root::Param(i) if self.kinds[i as usize] == Kind::Scalar);
+        let (given, targets): (Vec<Alias>, Vec<Alias>) = targets.into_iter().partition(given);
+        for alias in &given {
+            let Some(path) = self.path_of(&alias.root) else { continue };
+            let when = self.guard(at).and(when.clone());
+            self.effect(&Root::State(format!("*{path}").into()), when, None, None, trail);
         }
         if !targets.is_empty() {
             let target = Abs {

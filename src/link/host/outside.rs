@@ -3,6 +3,7 @@
 use super::super::conditions::Condition;
 use super::super::registry::Target;
 use super::super::resolve::Entity;
+use super::super::types::Kind;
 use super::arguments::{Arguments, Passed};
 use super::body::Run;
 use super::calls::is_tensorless;
@@ -197,9 +198,22 @@ impl Run<'_, '_> {
         {
             return Abs::of(Root::Fresh(v, 0));
         }
-        // `x.data_ptr()` names no parameter: its schema takes nothing from memory.
-        let given = || bound.iter().flatten().chain(receiver).map(|p| &p.abs);
-        let mut pointees = Abs::addresses(given()).pointees;
+        // `x.data_ptr()` and `torch.tensor([x.data_ptr()])` name no parameter: their schemas take nothing from memory.
+        let named = args.keyword.iter().map(|(_, p)| p);
+        let given = || args.positional.iter().chain(named.clone()).chain(receiver).map(|p| &p.abs);
+        let mut all = Abs::addresses(given());
+        for alias in given().flat_map(|abs| &abs.aliases).filter(|alias| self.is_container(&alias.root)) {
+            all.add_pointees(&self.reach(&Abs::of(alias.root.clone())));
+        }
+        let mut pointees = all.pointees;
+        // `torch.tensor(rows)`: what is made of a parameter that is no tensor holds the addresses that it holds.
+        if effect.params.is_empty()
+            && let Some(value) = args.positional.first().and_then(|data| data.value)
+            && let Op::Param(i) = self.body.op(value)
+            && !matches!(self.kinds[i as usize], Kind::Tensor | Kind::Tensors)
+        {
+            pointees.extend(Abs::of(Root::Param(i)).aliases.iter().cloned());
+        }
         if matches!(last, "data_ptr" | "const_data_ptr" | "mutable_data_ptr" | "untyped_storage") {
             for alias in given().flat_map(|abs| &abs.aliases) {
                 if !pointees.iter().any(|p| p.root == alias.root) {

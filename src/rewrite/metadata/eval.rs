@@ -546,7 +546,7 @@ fn sort(scope: &Scope, param: u16) -> Sort {
         Base::Tensor => Sort::Tensor,
         Base::Int => Sort::Whole,
         Base::Dtype => Sort::Dtype,
-        Base::Float | Base::Bool | Base::Number | Base::Text | Base::Device | Base::None | Base::Other => Sort::Unknown,
+        Base::Float | Base::Bool | Base::Number | Base::Text | Base::Device | Base::TritonDtype | Base::None | Base::Other => Sort::Unknown,
     }
 }
 

@@ -1,11 +1,11 @@
 //! What the use of a value proves about it: kernels, grids and attributes know what they are given.
 
 use super::super::kernel_use;
-use super::super::scope::{Kind, Scope};
+use super::super::scope::{Kind, Scope, counts};
 use super::super::signature::Base;
 use super::super::spread::spread;
 use super::values;
-use crate::facts::{ArgKind, BinaryOp, Call, Const, Name, Op, ParamKind, ValueId};
+use crate::facts::{ArgKind, BinaryOp, Call, Const, Name, Op, Param, ParamKind, ValueId};
 use crate::program::{Func, FunctionRef, KernelId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,6 +22,8 @@ pub(super) enum Role {
     Real,
     /// Compared with strings.
     Text,
+    /// What values are converted to.
+    TritonDtype,
     /// Only asked whether it is true.
     Flag,
 }
@@ -64,6 +66,7 @@ impl Evidence {
                 && launch.via.is_none()
             {
                 evidence.grid(scope, grid);
+                evidence.made_grid(scope, grid);
             }
             if launch.via.is_none() {
                 for &kernel in &launch.kernels {
@@ -107,7 +110,7 @@ impl Evidence {
                 Role::Int => Kind::Int,
                 Role::Real => Kind::Float,
                 Role::Text => Kind::Text,
-                Role::Number | Role::Flag => continue,
+                Role::Number | Role::Flag | Role::TritonDtype => continue,
             };
             scope.assume(value, kind);
         }
@@ -130,6 +133,37 @@ impl Evidence {
         }
     }
 
+    /// The parts of what a function makes the grid of are integers: names that have one value are followed.
+    fn made_grid(&mut self, scope: &Scope, grid: ValueId) {
+        let Op::Function(id) = scope.body().op(grid) else { return };
+        let inner = &scope.facts().function(id).body;
+        let results = inner.iter().filter_map(|(_, v)| match v.op {
+            Op::Return(result) => Some(result),
+            _ => None,
+        });
+        let mut parts: Vec<ValueId> = Vec::new();
+        for result in results {
+            if let Op::Tuple(items) = inner.op(result) {
+                parts.extend(inner.items(items));
+            }
+        }
+        while let Some(part) = parts.pop() {
+            match inner.op(part) {
+                Op::Free(name) => {
+                    let all = values::of_name(scope.function(), name);
+                    if let [one] = all.into_iter().collect::<Vec<_>>()[..] {
+                        self.add(one, Role::Int);
+                    }
+                }
+                // A whole number is made of whole numbers.
+                Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::FloorDiv | BinaryOp::Mod, a, b) => {
+                    parts.extend([a, b])
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Arguments of functions that take sizes.
     fn sizes(&mut self, scope: &Scope, call: &Call) {
         if let Some("torch.empty" | "torch.zeros" | "torch.ones" | "range") = scope.dotted(call.callee).as_deref() {
@@ -141,10 +175,7 @@ impl Evidence {
                 }
             }
         }
-        let Op::Attr(_, name) = scope.body().op(call.callee) else { return };
-        if matches!(scope.name(name), "cdiv" | "next_power_of_2")
-            && scope.dotted(call.callee).is_some_and(|name| name.starts_with("triton."))
-        {
+        if scope.dotted(call.callee).is_some_and(|name| counts(&name)) {
             call.args.iter().for_each(|a| self.add(a.value, Role::Int));
         }
     }
@@ -204,14 +235,31 @@ pub(super) fn path(scope: &Scope, mut value: ValueId) -> Option<(ValueId, Vec<Na
     (!names.is_empty()).then_some((value, names))
 }
 
-/// Which argument each parameter of a kernel gets, where there are no stars before it.
+/// How many arguments the one star of a call must stand for: every parameter without a default gets one.
+/// `named`: whether a keyword gives a parameter its argument.
+fn starred(params: &[Param], call: &Call, named: &dyn Fn(&Param) -> bool) -> Option<usize> {
+    let of = |wanted: ArgKind| call.args.iter().filter(|a| a.kind == wanted).count();
+    let spread = of(ArgKind::Star) == 1 && of(ArgKind::StarStar) == 0;
+    let open: Vec<&Param> = params.iter().filter(|p| !named(p)).collect();
+    let plain = open.iter().all(|p| p.default.is_none() && p.kind != ParamKind::Star);
+    (spread && plain).then(|| open.len().checked_sub(of(ArgKind::Positional)))?
+}
+
+/// Which argument each parameter of a kernel gets, as far as the length of stars before it is known.
 pub(super) fn bind(scope: &Scope, call: &Call, kernel: KernelId) -> Vec<(u16, ValueId)> {
     let function = scope.program.function(scope.program.kernel(kernel).function);
     let file = scope.program.kernel(kernel).function.file;
     let mut bound = Vec::new();
+    let named = |param: &Param| {
+        let text = scope.program.name(file, param.name);
+        let mut kinds = call.args.iter().map(|a| a.kind);
+        kinds.any(|kind| matches!(kind, ArgKind::Keyword(name) if scope.name(name) == text))
+    };
+    let length = self::starred(&function.params, call, &named);
     let mut starred = false;
     for (position, arg) in call.args.iter().enumerate() {
         let param = match arg.kind {
+            ArgKind::Positional if starred => position + length.unwrap_or_default() - 1,
             ArgKind::Positional => position,
             ArgKind::Keyword(name) => {
                 let text = scope.name(name);
@@ -225,7 +273,7 @@ pub(super) fn bind(scope: &Scope, call: &Call, kernel: KernelId) -> Vec<(u16, Va
             }
             ArgKind::StarStar => continue,
         };
-        if starred && arg.kind == ArgKind::Positional {
+        if starred && length.is_none() && arg.kind == ArgKind::Positional {
             continue;
         }
         let takes = function.params.get(param).is_some_and(|p| p.kind != ParamKind::Star);
@@ -272,6 +320,13 @@ pub(super) fn number(scope: &Scope, id: KernelId, param: u16) -> Option<Base> {
         return None;
     }
     let used = kernel_use::of_param(scope.types()?, kernel, param, 3);
+    let unused = crate::rewrite::evidence::Evidence {
+        used: true,
+        ..Default::default()
+    };
+    if used == unused && is_constexpr(scope, kernel.function, param) {
+        return Some(Base::Number);
+    }
     if used.none || used.text || used.tensor || used.sequence || used.other {
         return None;
     }
@@ -290,6 +345,9 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
     let own = |w: &crate::program::Write| w.param == param;
     // Of a tuple the parts are pointers, not the tuple; a tensor descriptor is no tensor.
     let used = scope.types().map(|types| kernel_use::of_param(types, kernel, param, 3));
+    if used.is_some_and(|used| used.triton_dtype) {
+        return Some(Role::TritonDtype);
+    }
     if used.is_some_and(|used| used.sequence || used.other) {
         return None;
     }
@@ -329,6 +387,8 @@ fn role(scope: &Scope, id: KernelId, param: u16) -> Option<Role> {
         }
     } else if constexpr && has(Use::Truth) {
         Some(Role::Flag)
+    } else if used.is_some_and(|used| used.int && !used.text && !used.none) {
+        Some(Role::Int)
     } else {
         None
     }

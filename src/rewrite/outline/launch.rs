@@ -12,10 +12,13 @@ use super::super::spread::{elements, entries};
 use super::live::Range;
 use super::region::{Input, Outliner, Region, is_keyword, what_is_written, word};
 use super::types::{Typed, is_schema_type};
-use crate::facts::{Arg, ArgKind, Call, Op, StatementId, StatementKind, ValueId};
+use super::values;
+use crate::facts::{Arg, ArgKind, Call, Name, Op, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
+use crate::program::KernelId;
 use crate::source::Span;
 use code::{is_name, last_name, names_in, one_line};
+pub(super) use kinds::is_descriptor;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An argument of the op in the making, and which argument of the launch it is or is part of.
@@ -65,7 +68,8 @@ impl Outliner<'_, '_> {
                 callee()
             ));
         };
-        if own.kernels.is_empty() || own.via.is_some() || !self.is_of_module(kernel) {
+        let alias = self.alias_of_module(kernel);
+        if own.kernels.is_empty() || own.via.is_some() || !self.is_of_module(kernel) && alias.is_none() {
             return Err(format!(
                 "the kernel is unresolved: which one `{}` is cannot be told in the op",
                 short(self.scope, kernel)
@@ -73,6 +77,7 @@ impl Outliner<'_, '_> {
         }
         let range = self.statement_alone(launch)?;
         let span = self.span(&range);
+        self.writes_by_address(span)?;
         let mut making = Making {
             launch,
             handed: Vec::new(),
@@ -81,10 +86,17 @@ impl Outliner<'_, '_> {
             // What is local is handed over; the rest keeps its names.
             taken: names_in(self.scope.text(span)).into_iter().filter(|n| !self.is_local(n)).collect(),
             bare: BTreeMap::new(),
-            prelude: Vec::new(),
+            prelude: alias.into_iter().collect(),
         };
+        // What is behind a star of unknown length cannot be told either.
+        for arg in call.args.iter().filter(|a| matches!(a.kind, ArgKind::Star | ArgKind::StarStar)) {
+            self.is_spread(arg)?;
+        }
         let written = self.arguments(call);
         for argument in written.iter().filter(|w| is_name(self.scope.text(w.span))) {
+            if self.moves_descriptor(*argument, &mut making)? {
+                continue;
+            }
             if !self.means_the_same(argument.value) {
                 self.hand(*argument, None, "", &mut making)?;
             }
@@ -94,16 +106,36 @@ impl Outliner<'_, '_> {
             self.argument(arg, &mut making)?;
         }
         self.mark_written(call, &mut making)?;
-        self.writes_by_address(span)?;
         if !making.handed.iter().any(|h| h.input.written) {
-            return Err("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
+            if !own.kernels.iter().all(|&kernel| self.writes_nothing(kernel)) {
+                return Err("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
+            }
+            making
+                .doubts
+                .push("the kernel writes nothing, so the compiler drops the op, as it drops the launch".to_string());
         }
         making.doubts.sort();
         making.doubts.dedup();
         let place = |h: &Handed| (!h.input.ty.is_tensor(), h.through.map(|span| span.start));
         making.handed.sort_by_key(place);
+        making.prelude.sort_unstable();
         let inputs = making.handed.into_iter().map(|h| h.input).collect();
         Ok(Region::of_launch(range, inputs, making.prelude, making.edits, making.doubts))
+    }
+
+    /// The statement that gives a kernel of the module a name of the function: `kernel: Any = _kernel`.
+    fn alias_of_module(&self, kernel: ValueId) -> Option<StatementId> {
+        let body = self.scope.body();
+        let Op::Annotated(_, inner) = body.op(kernel) else { return None };
+        let id = body.statement_of(kernel).filter(|_| self.is_of_module(inner))?;
+        let defined = body.statements[id.index()].defines.first()?;
+        self.is_steady(id, self.scope.name(*defined)).then_some(id)
+    }
+
+    /// For all that is known, the kernel is launched for something else: an assertion, a message, time.
+    fn writes_nothing(&self, kernel: KernelId) -> bool {
+        let kernel = self.scope.program.kernel(kernel);
+        kernel.writes.is_empty() && kernel.writes_pointees.is_empty() && kernel.unresolved.is_empty()
     }
 
     /// The statement that is the launch, and nothing else.
@@ -147,14 +179,30 @@ impl Outliner<'_, '_> {
         }
     }
 
-    fn argument(&self, arg: &Arg, making: &mut Making) -> Result<(), Refused> {
-        let unknown = || {
-            format!(
-                "`{}` is of unknown length: which arguments it hands over is not known",
-                self.scope.text(arg.span)
-            )
+    fn unknown_length(&self, arg: &Arg) -> Refused {
+        let text = one_line(self.scope.text(arg.span)).unwrap_or_else(|_| "*".to_string());
+        format!("`{text}` is of unknown length: which arguments it hands over is not known")
+    }
+
+    /// A list that can be handed over as it is.
+    fn told_list(&self, arg: &Arg) -> Option<Typed> {
+        let told = self.types.join(&[arg.value])?;
+        (told.ty.list && is_schema_type(told.ty) && !told.ty.is_tensor() && !self.is_collection(arg.value)).then_some(told)
+    }
+
+    /// What the star of an argument spreads can be told.
+    fn is_spread(&self, arg: &Arg) -> Result<(), Refused> {
+        let told = match arg.kind {
+            ArgKind::Star => self.told_list(arg).is_some() || elements(self.scope.body(), arg.value).is_some(),
+            _ => self.is_of_module(arg.value) || entries(self.scope, arg.value).is_some(),
         };
+        if told { Ok(()) } else { Err(self.unknown_length(arg)) }
+    }
+
+    fn argument(&self, arg: &Arg, making: &mut Making) -> Result<(), Refused> {
+        let unknown = || self.unknown_length(arg);
         match arg.kind {
+            ArgKind::Positional | ArgKind::Keyword(_) if self.is_moved(self.scope.text(self.written(arg).span), making) => Ok(()),
             ArgKind::Positional | ArgKind::Keyword(_) => {
                 let name = match arg.kind {
                     ArgKind::Keyword(name) => self.scope.name(name).to_string(),
@@ -163,10 +211,7 @@ impl Outliner<'_, '_> {
                 self.hand(self.written(arg), None, &name, making)
             }
             ArgKind::Star => {
-                let told = self
-                    .types
-                    .join(&[arg.value])
-                    .filter(|t| t.ty.list && is_schema_type(t.ty) && !t.ty.is_tensor() && !self.is_collection(arg.value));
+                let told = self.told_list(arg);
                 let inner = Span::new(arg.span.start + 1, arg.span.end);
                 if let Some(typed) = told {
                     let written = Written {
@@ -285,6 +330,85 @@ impl Outliner<'_, '_> {
         };
         making.edits.push(Edit::replace(written.span, param));
         Ok(())
+    }
+
+    /// The statement that makes a tensor descriptor goes along, and what it is made of is handed over.
+    fn moves_descriptor(&self, argument: Written, making: &mut Making) -> Result<bool, Refused> {
+        let body = self.scope.body();
+        let text = self.scope.text(argument.span);
+        let Op::Call(call) = body.op(argument.value) else {
+            return Ok(false);
+        };
+        let made = self.scope.dotted(body.call(call).callee).is_some_and(|name| is_descriptor(&name));
+        if !made || self.is_moved(text, making) {
+            return Ok(made);
+        }
+        let Some(id) = body.statement_of(argument.value).filter(|&id| self.is_steady(id, text)) else {
+            return Ok(false);
+        };
+        let statement = &body.statements[id.index()];
+        let launch = body.statement_of(making.launch).map(|s| body.statements[s.index()].values.0);
+        for &name in statement.uses.iter().filter(|n| self.locals.contains(n)) {
+            let text = self.scope.name(name);
+            let named = self.bindings.named(name);
+            let value = named.reaching(statement.values.0);
+            let value = value.filter(|_| launch.is_some_and(|at| named.reaching(at) == value));
+            let value = value.ok_or_else(|| format!("where `{text}` comes from cannot be told"))?;
+            self.hand_name(name, value, argument.through, making)?;
+        }
+        making.prelude.push(id);
+        making.taken.insert(text.to_string());
+        Ok(true)
+    }
+
+    /// A name that the statement in front of the launch reads.
+    fn hand_name(&self, name: Name, value: ValueId, through: Option<Span>, making: &mut Making) -> Result<(), Refused> {
+        let body = self.scope.body();
+        let text = self.scope.name(name);
+        let display = match body.op(value) {
+            Op::List(items) | Op::Tuple(items) => body.items(items).iter().all(|&v| matches!(body.op(v), Op::Const(_))),
+            _ => false,
+        };
+        let made = body.statement_of(value).filter(|&id| display && self.is_steady(id, text));
+        if self.is_moved(text, making) {
+            return Ok(());
+        }
+        if let Some(id) = made {
+            making.prelude.push(id);
+            making.taken.insert(text.to_string());
+            return Ok(());
+        }
+        let typed = self.typed(making.launch, value, text)?;
+        if making.bare.insert(text.to_string(), value).is_none() {
+            self.push(making, text.to_string(), text, typed, (value, through));
+        } else {
+            self.again(making, typed, (value, through));
+        }
+        Ok(())
+    }
+
+    /// The statement gives one name a value that nothing changes, and stands on lines of its own.
+    fn is_steady(&self, id: StatementId, text: &str) -> bool {
+        let body = self.scope.body();
+        let statement = &body.statements[id.index()];
+        let whole =
+            statement.kind == StatementKind::Assign && statement.defines.len() == 1 && self.scope.name(statement.defines[0]) == text;
+        let own = values::ids(statement.values).last();
+        let everywhere = (ValueId(0), ValueId(u32::MAX));
+        let changes = |v: ValueId| {
+            let mut users = self.bindings.users(v, everywhere);
+            users.any(
+                |u| matches!(body.op(u), Op::SetAttr(object, ..) | Op::SetIndex(object, ..) | Op::Augment(_, object, _) if object == v),
+            )
+        };
+        whole && own.is_some_and(|v| !changes(v) && !self.is_filled(v))
+    }
+
+    /// A statement that goes along makes it.
+    fn is_moved(&self, text: &str, making: &Making) -> bool {
+        let statements = &self.scope.body().statements;
+        let mut along = making.prelude.iter().flat_map(|id| &statements[id.index()].defines);
+        along.any(|&name| self.scope.name(name) == text)
     }
 
     fn push(&self, making: &mut Making, text: String, param: &str, typed: Typed, (value, through): (ValueId, Option<Span>)) {

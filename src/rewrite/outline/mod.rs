@@ -28,6 +28,7 @@ use live::Liveness;
 use region::{Outliner, Region};
 use std::cell::Cell;
 use types::Types;
+pub(super) use types::is_method_of;
 
 /// An outlining, decided and written.
 #[derive(Debug)]
@@ -58,7 +59,8 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
         return Err(one(format!("importing `{}` here would close a circle of imports", style.module)));
     }
     let launches = launches(func).map_err(one)?;
-    let regions = regions(&scope, &rewrite.calls, func, &launches).map_err(one)?;
+    let is_one_device = matches!(&route, Route::House(_, style) if style.one_device);
+    let regions = regions(&scope, &rewrite.calls, func, &launches, is_one_device).map_err(one)?;
     let namespace = rewrite.namespace(&scope, &route);
     let mut outlined = Outlined {
         style: route.name().to_string(),
@@ -96,7 +98,7 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
                 .part(rewrite.program, &source(only[i].as_deref()), &whole, part, &namespace, &taken),
         };
         taken.push(names.op.clone());
-        if matches!(&route, Route::House(_, style) if style.one_device) {
+        if is_one_device {
             one_device(&scope, region).map_err(one)?;
         }
         let writer = text::Outline {
@@ -134,7 +136,7 @@ fn launches(func: &Func) -> Result<Vec<ValueId>, Refused> {
     Ok(values)
 }
 
-fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> Result<Vec<Region>, Refused> {
+fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId], one_device: bool) -> Result<Vec<Region>, Refused> {
     let evidence = Evidence::gather(scope, func);
     let types = Types {
         scope,
@@ -167,6 +169,7 @@ fn regions(scope: &Scope, calls: &Calls, func: &Func, launches: &[ValueId]) -> R
         nested: live::captured(scope.facts(), scope.at.function, Span::at(0)),
         locals: values::locals(scope.facts(), scope.function()),
         tuples: Cell::default(),
+        one_device,
         definitions: repeat::Definitions::default(),
     };
     let mut regions = outliner.regions(launches)?;

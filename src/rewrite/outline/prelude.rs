@@ -1,6 +1,8 @@
 //! Cheap definitions that go with the launch: a grid, a dict of options, a function of `meta`.
 
 use super::super::fake::short;
+use super::super::scope::counts;
+use super::launch::is_descriptor;
 use super::live::{Range, is_inside};
 use super::region::{Outliner, Region};
 use super::values::ids;
@@ -18,6 +20,15 @@ impl Outliner<'_, '_> {
         }
         let named = self.bindings.named(name);
         let own = &named.all;
+        let everywhere = (ValueId(0), ValueId(u32::MAX));
+        let is_set = |&v: &ValueId| {
+            let mut users = self.bindings.users(v, everywhere);
+            users.any(|u| matches!(body.op(u), Op::SetAttr(object, ..) if object == v))
+        };
+        // What is set on an object is lost on one that is made anew.
+        if own.iter().any(is_set) {
+            return None;
+        }
         let fillings = self.fillings(own);
         // Outermost statements that give the name a value, or put something into it.
         let makes = |i: usize| body.statements[i].defines.contains(&name) || self.fills(StatementId(i as u32), &fillings);
@@ -261,6 +272,7 @@ impl Outliner<'_, '_> {
             | Op::Free(_)
             | Op::Const(_)
             | Op::Tuple(_)
+            | Op::List(_)
             | Op::Dict(_)
             | Op::Star(_)
             | Op::Unary(..)
@@ -282,10 +294,8 @@ impl Outliner<'_, '_> {
             }
             Op::Call(call) => {
                 let name = self.scope.dotted(body.call(call).callee).unwrap_or_default();
-                matches!(
-                    name.as_str(),
-                    "dict" | "min" | "max" | "len" | "int" | "bool" | "tuple" | "triton.cdiv" | "triton.next_power_of_2"
-                )
+                let plain = matches!(name.as_str(), "dict" | "min" | "max" | "len" | "int" | "bool" | "tuple");
+                plain || counts(&name) || is_descriptor(&name)
             }
             _ => false,
         }

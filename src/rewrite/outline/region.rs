@@ -29,6 +29,8 @@ pub(super) struct Outliner<'s, 'a> {
     pub(super) nested: Names,
     /// Tuples may be made again of the lists that arrive: where nothing else helps.
     pub(super) tuples: Cell<bool>,
+    /// The op would be registered for one device.
+    pub(super) one_device: bool,
     pub(super) definitions: Definitions,
 }
 
@@ -95,18 +97,26 @@ impl Outliner<'_, '_> {
                 return Ok(vec![best]);
             }
         }
-        let Some(core) = ranges.first().filter(|core| core.last > core.first) else {
+        let Some(core) = ranges.first().filter(|_| launches.len() > 1) else {
             return self.each_alone(launches);
         };
-        let mut regions = Vec::new();
-        for at in core.first..=core.last {
-            let values = self.values(&core.block[at..=at]);
-            let inside: Vec<ValueId> = launches.iter().copied().filter(|v| values.0 <= *v && *v < values.1).collect();
-            if !inside.is_empty() {
-                regions.extend(self.regions(&inside)?);
+        let branches: Vec<(ValueId, ValueId)> = match core.statements() {
+            [one] => {
+                let blocks = &self.scope.body().statements[one.index()].blocks;
+                blocks.iter().map(|block| self.values(&block.statements)).collect()
             }
+            several => several.iter().map(|&one| self.values(&[one])).collect(),
+        };
+        let inside = |range: &(ValueId, ValueId)| -> Vec<ValueId> {
+            let own = launches.iter().copied().filter(|v| range.0 <= *v && *v < range.1);
+            own.collect()
+        };
+        let groups: Vec<Vec<ValueId>> = branches.iter().map(inside).filter(|group| !group.is_empty()).collect();
+        if groups.iter().map(Vec::len).sum::<usize>() != launches.len() || groups.len() < 2 {
+            return self.each_alone(launches);
         }
-        Ok(regions)
+        let regions = groups.iter().map(|group| self.regions(group));
+        Ok(regions.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Each launch as a region of its own.
@@ -220,7 +230,7 @@ impl Outliner<'_, '_> {
         let (mut inputs, prelude) = self.inputs(&range, needed, (values, span), &mut doubts)?;
         let outputs = self.outputs(&range, values, span)?;
         self.writes_by_address(span)?;
-        let local = self.writes(values, &mut inputs, &mut doubts)?;
+        let local = self.writes(values, &prelude, &mut inputs, &mut doubts)?;
         let writes_nothing = !inputs.iter().any(|i| i.input.written);
         if outputs.is_empty() && writes_nothing {
             return Err("an op that neither writes nor returns anything would be dropped by the compiler".to_string());
@@ -246,7 +256,7 @@ impl Outliner<'_, '_> {
         name_params(&mut inputs, self.taken_names(&range, &prelude));
         doubts.sort();
         doubts.dedup();
-        Ok(Region {
+        let region = Region {
             cost: 100 * (inputs.len() + 3 * local + usize::from(!outputs.is_empty()) + 8 * doubts.len() + 2 * needed)
                 + 30 * repeated
                 + count,
@@ -256,7 +266,11 @@ impl Outliner<'_, '_> {
             outputs,
             doubts,
             handed: Vec::new(),
-        })
+        };
+        if self.one_device {
+            super::one_device(self.scope, &region)?;
+        }
+        Ok(region)
     }
 
     pub(super) fn span(&self, range: &Range) -> Span {
@@ -642,7 +656,14 @@ impl Outliner<'_, '_> {
     }
 
     /// Marks the inputs that the range writes; gives the number of those that the function itself allocates.
-    fn writes(&self, values: (ValueId, ValueId), inputs: &mut [Found], doubts: &mut Vec<String>) -> Result<usize, Refused> {
+    fn writes(
+        &self,
+        values: (ValueId, ValueId),
+        prelude: &[StatementId],
+        inputs: &mut [Found],
+        doubts: &mut Vec<String>,
+    ) -> Result<usize, Refused> {
+        let along: Vec<(ValueId, ValueId)> = prelude.iter().map(|&id| self.values(&[id])).collect();
         let memory = &self.func.memory;
         let mut local = BTreeSet::new();
         for write in memory.writes.iter().filter(|w| values.0 <= w.at && w.at < values.1) {
@@ -654,7 +675,7 @@ impl Outliner<'_, '_> {
                 local.insert(write.piece);
             }
             let mut passed = false;
-            let origins = self.origins(write, values);
+            let origins = self.origins(write, values, &along);
             if let Some(dict) = origins
                 .iter()
                 .find(|v| values.0 <= **v && matches!(self.scope.body().op(**v), Op::Dict(_)) && self.is_filled(**v))
@@ -700,7 +721,7 @@ impl Outliner<'_, '_> {
     }
 
     /// The values from outside that what is written through is made of: of two inputs that share memory, the one that is meant.
-    fn origins(&self, write: &WriteAt, values: (ValueId, ValueId)) -> BTreeSet<ValueId> {
+    fn origins(&self, write: &WriteAt, values: (ValueId, ValueId), along: &[(ValueId, ValueId)]) -> BTreeSet<ValueId> {
         let body = self.scope.body();
         let argument = |call| body.call(call).args.iter().find(|a| Some(a.span) == write.through).map(|a| a.value);
         let start = match body.op(write.at) {
@@ -710,7 +731,8 @@ impl Outliner<'_, '_> {
         let mut seen = BTreeSet::new();
         let mut todo = vec![start];
         while let Some(v) = todo.pop() {
-            if seen.insert(v) && (values.0 <= v && v < values.1) {
+            let moved = std::iter::once(&values).chain(along).any(|range| range.0 <= v && v < range.1);
+            if seen.insert(v) && moved {
                 todo.extend(values::operands(body, body.op(v)));
             }
         }
@@ -742,9 +764,20 @@ pub(super) fn what_is_written(scope: &Scope, func: &Func, write: &WriteAt) -> Re
         Piece::Fresh(v, _) => short(scope, *v),
     };
     match &write.unknown {
+        None if by_address(scope, func, write) => {
+            format!("it writes `{what}` through integer addresses, and the op would be given these alone")
+        }
         None => format!("it writes `{what}`, which the op would not be given"),
         Some(why) => format!("it may write `{what}`, which the op would not be given: {why}"),
     }
+}
+
+/// The argument that is written through shares no memory with what is written: it holds its address.
+fn by_address(scope: &Scope, func: &Func, write: &WriteAt) -> bool {
+    let body = scope.body();
+    let Op::Call(call) = body.op(write.at) else { return false };
+    let mut args = body.call(call).args.iter().filter(|a| Some(a.span) == write.through);
+    args.any(|a| func.memory.shared_by(a.value).iter().all(|share| share.piece != write.piece))
 }
 
 /// An input with the values that it stands for.
@@ -810,6 +843,7 @@ pub(super) fn word(ty: Type) -> &'static str {
         (Base::Text, false) => "a string",
         (Base::Dtype, false) => "a dtype",
         (Base::Device, false) => "a device",
+        (Base::TritonDtype, false) => "a dtype of Triton",
         (Base::Tensor, true) => "a list of tensors",
         (Base::Int, true) => "a list of ints",
         (Base::Float, true) => "a list of floats",

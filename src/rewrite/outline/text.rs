@@ -4,15 +4,15 @@ use super::super::fake::Fake;
 use super::super::imports;
 use super::super::names::{self, Chosen};
 use super::super::op_text::OpText;
-use super::super::scope::Scope;
-use super::super::signature;
+use super::super::scope::{self, Scope};
+use super::super::signature::{self, Base};
 use super::super::slice::{Refused, Slicer, mentions};
 use super::super::spelling::Spelling;
 use super::super::split::tensors;
 use super::super::styles::{self, Route};
 use super::super::writer::{Comments, Writer, comment_above};
 use super::region::{Input, Region};
-use crate::facts::{StatementId, StatementKind};
+use crate::facts::{MODULE, StatementId, StatementKind};
 use crate::finding::Edit;
 use crate::knowledge::frameworks::Form;
 use crate::source::Span;
@@ -194,7 +194,7 @@ impl Outline<'_, '_> {
         } else {
             format!("torch.ops.{}.{}", self.namespace, self.names.op)
         };
-        let arguments: Vec<String> = self.region.inputs.iter().map(|i| i.text.clone()).collect();
+        let arguments: Vec<String> = self.region.inputs.iter().map(handed).collect();
         let unit = self.scope.facts().layout.indent.as_str();
         let call = signature::call_within(self.scope.width(), &prefix, &callee, &arguments, (indent, unit));
         let newline = source.slice(replaced).ends_with(['\n', '\r']);
@@ -230,7 +230,7 @@ impl Outline<'_, '_> {
     fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
         let range = &self.region.range;
         let last = self.scope.body().statements[range.block[range.last].index()].span.end;
-        let mut lines = self.tuples(indent, None);
+        let mut lines = self.made_again(indent, None)?;
         for (id, _) in &self.region.prelude {
             let statement = &self.scope.body().statements[id.index()];
             lines.extend(self.lines(statement.span.start, statement.span.end, indent)?.0);
@@ -241,11 +241,20 @@ impl Outline<'_, '_> {
         Ok((lines, self.returned().map_or(span, |end| Span::new(span.start, end))))
     }
 
-    /// What arrives as a list is made the tuple that it was, where it is used as one: everywhere, or in these lines.
-    fn tuples(&self, indent: &str, within: Option<&[String]>) -> Vec<String> {
-        let used = |i: &&Input| i.tuple && within.is_none_or(|lines| lines.iter().any(|line| mentions(line, &i.param)));
-        let inputs = self.region.inputs.iter().filter(used);
-        inputs.map(|i| format!("{indent}{0} = tuple({0})", i.param)).collect()
+    /// What arrives as something else is made what it was, where it is used: everywhere, or in these lines.
+    fn made_again(&self, indent: &str, within: Option<&[String]>) -> Result<Vec<String>, Refused> {
+        let used = |i: &&Input| within.is_none_or(|lines| lines.iter().any(|line| mentions(line, &i.param)));
+        let mut lines = Vec::new();
+        for input in self.region.inputs.iter().filter(used) {
+            let param = &input.param;
+            if input.tuple {
+                lines.push(format!("{indent}{param} = tuple({param})"));
+            } else if input.ty.base == Base::TritonDtype {
+                let language = triton_language(self.scope).ok_or("no name of its file is `triton.language`")?;
+                lines.push(format!("{indent}{param} = {language}.dtype({param})"));
+            }
+        }
+        Ok(lines)
     }
 
     /// Removes the statements that only the moved ones need.
@@ -330,7 +339,8 @@ impl Outline<'_, '_> {
             Some(at) => lines[at] = format!("{indent}return {}", &lines[at][start.len()..]),
             None => lines.push(format!("{indent}return {result}")),
         }
-        lines.splice(0..0, self.tuples(indent, Some(&lines)));
+        let made = self.made_again(indent, Some(&lines))?;
+        lines.splice(0..0, made);
         let like = match lines.as_slice() {
             [one] => self.like(one.trim()),
             _ => None,
@@ -347,6 +357,33 @@ impl Outline<'_, '_> {
         let name = text.strip_prefix("return torch.empty_like(")?.strip_suffix(')')?;
         self.region.inputs.iter().any(|i| i.param == name).then(|| name.to_string())
     }
+}
+
+/// What is passed for an input.
+fn handed(input: &Input) -> String {
+    let text = &input.text;
+    // Outside of brackets names and dots alone: an attribute can be read behind it.
+    let mut depth = 0i32;
+    let whole = text.chars().all(|c| {
+        depth += i32::from(matches!(c, '(' | '[')) - i32::from(matches!(c, ')' | ']'));
+        depth > 0 || c.is_alphanumeric() || matches!(c, '_' | '.' | ')' | ']')
+    });
+    match input.ty.base {
+        Base::TritonDtype if whole => format!("{text}.name"),
+        Base::TritonDtype => format!("({text}).name"),
+        _ => text.clone(),
+    }
+}
+
+/// What the module calls `triton.language`: `tl`, as a rule.
+fn triton_language(scope: &Scope) -> Option<String> {
+    let facts = scope.facts();
+    let own = facts.imports.iter().filter(|i| i.function == MODULE && !i.type_checking);
+    let mut named = own.filter(|i| {
+        let dotted = scope::imported(scope.program, scope.at.file, i);
+        dotted == "triton.language" || dotted.ends_with(".tl")
+    });
+    named.next().map(|i| facts.name(i.bound).to_string())
 }
 
 /// A line that belongs to the statement above it.

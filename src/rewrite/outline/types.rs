@@ -1,11 +1,12 @@
 //! The schema type of a value, where its origin or its use proves one.
 
+use super::super::kernel_use::is_triton_dtype;
 use super::super::object::of_items;
 use super::super::scope::{Kind, Scope, find_function};
 use super::super::signature::{Base, Type};
 use super::evidence::{Evidence, Role};
 use super::values;
-use crate::facts::{Class, CompareOp, Const, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::facts::{Class, CompareOp, Const, FunctionKind, MODULE, Name, Op, StatementKind, ValueId};
 use crate::program::FunctionRef;
 use std::collections::BTreeSet;
 
@@ -63,6 +64,8 @@ pub(super) fn is_schema_type(ty: Type) -> bool {
     match (ty.base, ty.list) {
         (Base::Other | Base::None, _) => false,
         (Base::Text | Base::Dtype | Base::Device | Base::Number, list) => !list,
+        // An absent one has no name.
+        (Base::TritonDtype, list) => !list && !ty.optional,
         (Base::Tensor | Base::Int | Base::Float | Base::Bool, list) => !(list && ty.optional),
     }
 }
@@ -99,6 +102,12 @@ impl Types<'_, '_> {
             Op::Const(Const::None) => Some(Typed::of(Base::None)),
             Op::Select(condition, yes, no) => {
                 let present = self.known_present(condition);
+                // Whoever reads it where it is unbound gets no value of another type.
+                match (body.op(yes), body.op(no)) {
+                    (Op::Undefined, _) => return self.one(no, depth),
+                    (_, Op::Undefined) => return self.one(yes, depth),
+                    _ => {}
+                }
                 let part = |v: ValueId, when: bool| {
                     let typed = self.one(v, depth)?;
                     let there = present == Some((v, when));
@@ -220,8 +229,11 @@ impl Types<'_, '_> {
             }
             Kind::Other | Kind::Unknown => {
                 let dotted = self.scope.dotted(value).unwrap_or_default();
-                if is_dtype(&dotted) && !matches!(body.op(value), Op::Select(..) | Op::Phi(_)) {
+                let joined = matches!(body.op(value), Op::Select(..) | Op::Phi(_));
+                if is_dtype(&dotted) && !joined {
                     Base::Dtype
+                } else if is_triton_dtype(&dotted) && !joined {
+                    Base::TritonDtype
                 } else {
                     return self.by_use(value);
                 }
@@ -238,10 +250,11 @@ impl Types<'_, '_> {
             Role::Number => Base::Number,
             Role::Real => Base::Float,
             Role::Text => Base::Text,
-            Role::Flag => {
+            Role::Flag | Role::TritonDtype => {
+                let flag = self.evidence.role(value) == Some(Role::Flag);
                 return Some(Typed {
                     proven: false,
-                    ..Typed::of(Base::Bool)
+                    ..Typed::of(if flag { Base::Bool } else { Base::TritonDtype })
                 });
             }
         };
@@ -326,6 +339,14 @@ impl Types<'_, '_> {
             }
             return self.by_kind(value);
         }
+        if self.scope.limit(object, name, 8).is_some() {
+            let base = match self.scope.kind(value) {
+                Kind::Int => Base::Int,
+                Kind::Float => Base::Float,
+                _ => Base::Number,
+            };
+            return Some(Typed::of(base));
+        }
         let declared = self
             .class_of(object, depth)
             .and_then(|(file, class)| self.field(file, class, name, 4));
@@ -376,6 +397,9 @@ impl Types<'_, '_> {
         if let Some(annotation) = annotated_field(self.scope, at, &class, name) {
             return read(&annotation);
         }
+        if let Some(returns) = property(self.scope, at, &class, name) {
+            return read(returns);
+        }
         let file = self.scope.program.file(at.file);
         let mut found: Option<Typed> = None;
         let methods = file
@@ -423,14 +447,57 @@ impl Types<'_, '_> {
         if dotted.as_deref() == Some("torch.device") {
             return Some(Typed::of(Base::Device));
         }
-        let kind = self.by_kind(value);
-        if kind.is_some() {
-            return kind;
-        }
-        let function = find_function(self.scope.program, &dotted?, 8)?;
-        let returns = self.scope.program.function(function).returns?;
-        read(self.scope.program.file(function.file).source.slice(returns.span))
+        let promised = || {
+            let function = match &dotted {
+                Some(dotted) => find_function(self.scope.program, dotted, 8)?,
+                None => self.method(callee)?,
+            };
+            let returns = self.scope.program.function(function).returns?;
+            read(self.scope.program.file(function.file).source.slice(returns.span))
+        };
+        // A kind does not say that a tensor may be absent.
+        promised().or_else(|| self.by_kind(value))
     }
+
+    /// The method that a callee is: `self.tag`, `cache.slots`.
+    fn method(&self, callee: ValueId) -> Option<FunctionRef> {
+        let Op::Attr(object, name) = self.scope.body().op(callee) else {
+            return None;
+        };
+        let (at, class) = self.class_of(object, MAX_DEPTH)?;
+        let facts = &self.scope.program.file(at.file).facts;
+        let name = self.scope.name(name);
+        let own = |f: &crate::facts::Function| f.parent == class.body && f.kind == FunctionKind::Def && facts.name(f.name) == name;
+        let mut found = facts.functions().filter(|(_, f)| own(f));
+        let (function, _) = found.next()?;
+        // Of several nobody knows which is meant.
+        found.next().is_none().then_some(FunctionRef { file: at.file, function })
+    }
+}
+
+/// Some class of the project that a value may be of has a method of this name.
+pub(in super::super) fn is_method_of(scope: &Scope, value: ValueId, name: &str) -> bool {
+    let evidence = Evidence::default();
+    let types = Types {
+        scope,
+        evidence: &evidence,
+    };
+    let body = scope.body();
+    let mut todo = vec![value];
+    let mut classes = Vec::new();
+    for _ in 0..16 {
+        match todo.pop().map(|value| (value, body.op(value))) {
+            None => break,
+            Some((_, Op::Select(_, yes, no))) => todo.extend([yes, no]),
+            Some((_, Op::Phi(items))) => todo.extend(body.items(items)),
+            Some((value, _)) => classes.extend(types.class_of(value, MAX_DEPTH)),
+        }
+    }
+    classes.iter().any(|(at, class)| {
+        let facts = &scope.program.file(at.file).facts;
+        let own = |f: &crate::facts::Function| f.parent == class.body && f.kind == FunctionKind::Def && facts.name(f.name) == name;
+        facts.functions().any(|(_, f)| own(f))
+    })
 }
 
 fn is_dtype(dotted: &str) -> bool {
@@ -445,6 +512,9 @@ fn is_dtype(dotted: &str) -> bool {
 
 /// An annotation that a schema has a type for.
 fn read(text: &str) -> Option<Typed> {
+    if matches!(text.trim().trim_matches(['"', '\'']), "tl.dtype" | "triton.language.dtype") {
+        return Some(Typed::of(Base::TritonDtype));
+    }
     // Names of tensors of one type: no schema type, yet tensors.
     let plain = [
         "LongTensor",
@@ -466,14 +536,27 @@ fn read(text: &str) -> Option<Typed> {
 fn annotated_field(scope: &Scope, at: FunctionRef, class: &Class, name: &str) -> Option<String> {
     let file = scope.program.file(at.file);
     let body = &file.facts.function(class.body).body;
-    let statement = body
+    let fields = body
         .statements
         .iter()
-        .find(|s| s.parent.is_none() && s.defines.len() == 1 && file.facts.name(s.defines[0]) == name)?;
-    let text = file.source.slice(statement.span);
-    let rest = text.strip_prefix(name)?.trim_start().strip_prefix(':')?;
+        // A field without a default binds nothing.
+        .filter(|s| s.parent.is_none() && s.kind == StatementKind::Assign);
+    let said = fields.map(|s| file.source.slice(s.span).strip_prefix(name)?.trim_start().strip_prefix(':'));
+    let rest = said.flatten().next()?;
     let end = super::super::signature::split(rest, '=');
     Some(end.first()?.trim().to_string())
+}
+
+/// What a property of a class promises.
+fn property<'a>(scope: &Scope<'a>, at: FunctionRef, class: &Class, name: &str) -> Option<&'a str> {
+    let file = scope.program.file(at.file);
+    let is_property = |f: &crate::facts::Function| {
+        let mut decorators = f.decorators.iter().map(|d| file.source.slice(d.span));
+        decorators.any(|text| matches!(text.rsplit(['@', '.']).next(), Some("property" | "cached_property")))
+    };
+    let own = |f: &crate::facts::Function| f.parent == class.body && file.facts.name(f.name) == name && is_property(f);
+    let (_, function) = file.facts.functions().find(|(_, f)| own(f))?;
+    Some(file.source.slice(function.returns?.span))
 }
 
 /// A class of the project by the name that a file has for it.

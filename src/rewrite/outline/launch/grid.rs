@@ -5,7 +5,7 @@ use super::super::super::signature;
 use super::super::super::signature::Base;
 use super::super::super::slice::Refused;
 use super::super::region::Outliner;
-use super::super::types::Typed;
+use super::super::types::{Typed, is_schema_type};
 use super::super::values;
 use super::code::{is_name, names_in};
 use super::{Making, Written};
@@ -93,14 +93,29 @@ impl Outliner<'_, '_> {
             return Err(callable());
         }
         let start = body.statement_of(making.launch).map(|s| body.statements[s.index()].values.0);
-        for name in self.read_inside(id) {
+        let names = self.read_inside(id);
+        let called = |name: &&Name| {
+            self.bindings
+                .named(**name)
+                .all
+                .iter()
+                .any(|&v| matches!(body.op(v), Op::Function(_)))
+        };
+        if let Some(name) = names.iter().find(called) {
+            let text = self.scope.name(*name);
+            return Err(format!("a callable would be handed over: what makes the grid calls `{text}`"));
+        }
+        for name in names {
             let text = self.scope.name(name);
             if making.bare.contains_key(text) {
                 continue;
             }
-            let value = start.and_then(|start| self.bindings.named(name).reaching(start));
-            let value = value.ok_or_else(|| format!("where `{text}` comes from cannot be told"))?;
-            let typed = self.typed(making.launch, value, text)?;
+            let bound = self.bindings.named(name);
+            let value = start.and_then(|start| bound.reaching(start));
+            let (value, typed) = match value {
+                Some(value) => (value, self.typed(making.launch, value, text)?),
+                None => self.whatever_it_is(&bound.all, text)?,
+            };
             self.push(making, text.to_string(), text, typed, (value, None));
             making.bare.insert(text.to_string(), value);
         }
@@ -113,6 +128,14 @@ impl Outliner<'_, '_> {
             making.prelude.push(StatementId(made as u32));
         }
         Ok(())
+    }
+
+    /// What a name is, whichever of its values it has.
+    fn whatever_it_is(&self, all: &BTreeSet<ValueId>, text: &str) -> Result<(ValueId, Typed), Refused> {
+        let unknown = || format!("where `{text}` comes from cannot be told");
+        let given: Vec<ValueId> = all.iter().copied().collect();
+        let typed = self.types.join(&given).filter(|t| is_schema_type(t.ty) && !t.ty.is_tensor());
+        Ok((*given.first().ok_or_else(unknown)?, typed.ok_or_else(unknown)?))
     }
 
     /// Local names that a function or one inside it reads.
@@ -144,7 +167,29 @@ impl Outliner<'_, '_> {
             Op::Tuple(items) => body.items(items).iter().all(|&v| !matches!(body.op(v), Op::Star(_))),
             _ => false,
         };
+        // `grid, block = config(n)`
+        let handed_out = |call: ValueId, index: u16| {
+            let Op::Call(call) = body.op(call) else { return false };
+            let function = self.scope.project_function(body.call(call).callee);
+            function.is_some_and(|f| {
+                let inner = &self.scope.program.function(f).body;
+                let results: Vec<ValueId> = inner
+                    .iter()
+                    .filter_map(|(_, v)| match v.op {
+                        Op::Return(result) => Some(result),
+                        _ => None,
+                    })
+                    .collect();
+                let part = |result: ValueId| match inner.op(result) {
+                    Op::Tuple(items) => inner.items(items).get(index as usize).copied(),
+                    _ => None,
+                };
+                let is_grid = |v: ValueId| !values::may_be(inner, v, &|op| !whole(inner, op));
+                !results.is_empty() && results.iter().all(|&v| part(v).is_some_and(is_grid))
+            })
+        };
         let made = |op: Op| match op {
+            Op::Unpack { value, index, rest: false } => handed_out(value, index),
             Op::Call(call) => self.scope.project_function(body.call(call).callee).is_some_and(|f| {
                 let inner = &self.scope.program.function(f).body;
                 let mut results = inner.iter().filter_map(|(_, v)| match v.op {

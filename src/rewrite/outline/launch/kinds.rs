@@ -1,6 +1,7 @@
 //! What the arguments of a launch are, and which of them mean the same in the module.
 
-use super::super::super::scope::Kind;
+use super::super::super::kernel_use;
+use super::super::super::scope::{Kind, counts, imported};
 use super::super::super::signature::{Base, Type};
 use super::super::super::slice::Refused;
 use super::super::super::spread::spread;
@@ -10,9 +11,9 @@ use super::super::types::{Typed, is_schema_type};
 use super::super::values;
 use super::code::names_in;
 use super::{Making, Written};
-use crate::facts::{ArgKind, Op, ValueId};
+use crate::facts::{ArgKind, Name, Op, ValueId};
 use crate::program::KernelId;
-use crate::source::Span;
+use crate::source::{FileId, Span};
 
 impl Outliner<'_, '_> {
     /// A name of the module, or something that one holds.
@@ -29,26 +30,44 @@ impl Outliner<'_, '_> {
         self.locals.iter().any(|n| facts.name(*n) == name)
     }
 
-    /// A dict of options that the module holds: no tensor is in it.
+    /// A dict of options that a module holds: no tensor is in it.
     pub(super) fn holds_constants(&self, value: ValueId) -> bool {
         let Op::Free(name) = self.scope.body().op(value) else {
             return false;
         };
-        let module = &self.scope.facts().module().body;
+        let own = self.scope.facts().module().binding(name).filter(|_| self.is_of_module(value));
+        own.is_some_and(|bound| self.is_options(self.scope.at.file, bound, 4))
+    }
+
+    /// The value of a module is a dict of constants, there or where it is imported from.
+    fn is_options(&self, file: FileId, bound: ValueId, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let facts = &self.scope.program.file(file).facts;
+        let module = &facts.module().body;
+        if let Op::Import(id) = module.op(bound) {
+            let dotted = imported(self.scope.program, file, &facts.imports[id.index()]);
+            let found = || {
+                let (module, member) = dotted.rsplit_once('.')?;
+                let &file = self.scope.program.modules.get(module)?;
+                let facts = &self.scope.program.file(file).facts;
+                let name = facts.names.iter().position(|n| &**n == member)?;
+                Some((file, facts.module().binding(Name(name as u32))?))
+            };
+            return found().is_some_and(|(file, bound)| self.is_options(file, bound, depth));
+        }
         let constant = |v: ValueId| matches!(module.op(v), Op::Const(_));
         let options = |v: ValueId| match module.op(v) {
             Op::Dict(items) => module.items(items).iter().all(|&v| constant(v)),
             Op::Call(call) => {
                 let call = module.call(call);
-                matches!(module.op(call.callee), Op::Free(n) if self.scope.name(n) == "dict") && call.args.iter().all(|a| constant(a.value))
+                matches!(module.op(call.callee), Op::Free(n) if facts.name(n) == "dict") && call.args.iter().all(|a| constant(a.value))
             }
             _ => false,
         };
-        let bound = self.scope.facts().module().binding(name).filter(|_| self.is_of_module(value));
-        bound.is_some_and(|v| match module.op(v) {
+        match module.op(bound) {
             Op::Select(_, yes, no) => options(yes) && options(no),
-            _ => options(v),
-        })
+            _ => options(bound),
+        }
     }
 
     /// A constant, or something of the module.
@@ -164,7 +183,7 @@ impl Outliner<'_, '_> {
         let body = self.scope.body();
         let Op::Call(call) = body.op(value) else { return false };
         let name = self.scope.dotted(body.call(call).callee);
-        matches!(name.as_deref(), Some("triton.cdiv" | "triton.next_power_of_2" | "len" | "int"))
+        name.is_some_and(|name| counts(&name) || matches!(name.as_str(), "len" | "int"))
     }
 
     /// Every kernel takes it for a number.
@@ -177,6 +196,18 @@ impl Outliner<'_, '_> {
         Some(if whole { Base::Int } else { Base::Number })
     }
 
+    /// No kernel reads through it, and all call it a pointer.
+    fn is_named_pointer(&self, launch: ValueId, value: ValueId) -> bool {
+        let bound = self.bound(launch).unwrap_or_default();
+        let mut own = bound.iter().filter(|b| b.2 == value).peekable();
+        own.peek().is_some()
+            && own.all(|&(kernel, param, _)| {
+                let at = self.scope.program.kernel(kernel).function;
+                let name = self.scope.program.param_name(at, param);
+                name.ends_with("_ptr") && self.scope.program.function(at).params[param as usize].annotation.is_none()
+            })
+    }
+
     /// Why an argument has no type.
     pub(super) fn untyped(&self, launch: ValueId, value: ValueId, text: &str) -> Refused {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -184,6 +215,13 @@ impl Outliner<'_, '_> {
         let called = |&(kernel, param, _): &(KernelId, u16, ValueId)| evidence::is_called(self.scope, kernel, param, 3);
         if bound.iter().filter(|b| b.2 == value).any(called) {
             return format!("a callable would be handed over: the kernel calls `{text}`");
+        }
+        let types = self.scope.types();
+        let sequence = |&(kernel, param, _): &(KernelId, u16, ValueId)| {
+            types.is_some_and(|types| kernel_use::of_param(types, self.scope.program.kernel(kernel), param, 3).sequence)
+        };
+        if bound.iter().filter(|b| b.2 == value).any(sequence) {
+            return format!("`{text}` is of unknown length: the kernel takes a tuple, and what it holds is not known");
         }
         format!("it cannot be told what `{text}` is")
     }
@@ -209,10 +247,7 @@ impl Outliner<'_, '_> {
         }
         let body = self.scope.body();
         let descriptor = |op| match op {
-            Op::Call(call) => self
-                .scope
-                .dotted(body.call(call).callee)
-                .is_some_and(|n| n.contains("TensorDescriptor")),
+            Op::Call(call) => self.scope.dotted(body.call(call).callee).is_some_and(|n| is_descriptor(&n)),
             _ => false,
         };
         if values::may_be(body, value, &descriptor) {
@@ -230,7 +265,9 @@ impl Outliner<'_, '_> {
             Some(Role::Real) => Base::Float,
             Some(Role::Text) => Base::Text,
             Some(Role::Flag) => Base::Bool,
+            Some(Role::TritonDtype) => Base::TritonDtype,
             None if self.is_count(value) => Base::Int,
+            None if self.is_named_pointer(launch, value) => Base::Tensor,
             None => self.number(launch, value).ok_or_else(|| self.untyped(launch, value, text))?,
         };
         let ty = Type {
@@ -242,8 +279,7 @@ impl Outliner<'_, '_> {
     }
 }
 
-/// `triton.cdiv` and its like, as imported from triton or through a module of the project (`vllm.triton_utils`).
-fn counts(name: &str) -> bool {
-    let own = |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    own("triton.cdiv") || own("triton.next_power_of_2")
+/// What makes a tensor descriptor: it holds a tensor and how to read it, and is as good made anew.
+pub(in super::super) fn is_descriptor(name: &str) -> bool {
+    name.strip_suffix(".from_tensor").unwrap_or(name).ends_with(".TensorDescriptor")
 }
