@@ -372,6 +372,37 @@ fn contents(function: &str, settings: &str, name: &str) -> (Safety, String) {
     (fix.safety, fix.edits.iter().map(|(_, edit)| edit.content.as_str()).collect())
 }
 
+/// A kernel that adds it to a pointer may seem to read through it.
+#[test]
+fn a_part_of_a_grid_is_an_integer() {
+    let function = "@triton.jit
+def _ranked_kernel(x_ptr, out_ptr, count, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(out_ptr + i, tl.load(x_ptr + count + i))
+
+
+class Info:
+    @property
+    def count(self) -> int:
+        return 3
+
+
+@torch.no_grad()
+def f(x: torch.Tensor, info: Info, **options):
+    check(**options)
+    count = info.count
+    out = torch.empty_like(x)
+
+    def grid(meta):
+        return (1, count)
+
+    _ranked_kernel[grid](x, out, count, B=16)
+    return out
+";
+    let (_, text) = contents(function, "style = \"custom-op\"\n", "f");
+    assert!(text.contains("count: int"), "{text}");
+}
+
 /// `torch.cuda.stream` takes a stream: that torch has the function does not make what it is given a tensor.
 #[test]
 fn a_stream_is_no_tensor() {

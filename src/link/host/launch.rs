@@ -89,6 +89,7 @@ impl Run<'_, '_> {
         // The addresses that a number or a list of them was given as: no tensor to name.
         let given = |alias: &Alias| matches!(alias.root, Root::Param(i) if self.kinds[i as usize] == Kind::Scalar);
         let (given, targets): (Vec<Alias>, Vec<Alias>) = targets.into_iter().partition(given);
+        let told = !(given.is_empty() && targets.is_empty());
         for alias in &given {
             let Some(path) = self.path_of(&alias.root) else { continue };
             let when = self.guard(at).and(when.clone());
@@ -100,6 +101,8 @@ impl Run<'_, '_> {
                 ..Abs::default()
             };
             self.write(&target, at, when, trail, None);
+        }
+        if told {
             return;
         }
         for alias in &table.aliases {

@@ -32,6 +32,8 @@ pub(super) enum Role {
 #[derive(Debug, Default)]
 pub(super) struct Evidence {
     roles: BTreeMap<ValueId, Role>,
+    /// Parts of grids: surely integers, whatever a kernel seems to do with them.
+    sizes: Vec<ValueId>,
 }
 
 /// Attributes and methods that nothing but a tensor has.
@@ -83,6 +85,8 @@ impl Evidence {
                 _ => {}
             }
         }
+        let sizes = std::mem::take(&mut evidence.sizes);
+        evidence.roles.extend(sizes.into_iter().map(|size| (size, Role::Int)));
         // What holds of a name after two branches holds of what each of them gave it.
         for (id, value) in body.iter().collect::<Vec<_>>().into_iter().rev() {
             let Some(role) = evidence.role(id) else { continue };
@@ -129,7 +133,7 @@ impl Evidence {
     /// The parts of a grid are integers.
     fn grid(&mut self, scope: &Scope, grid: ValueId) {
         if let Op::Tuple(items) | Op::List(items) = scope.body().op(grid) {
-            scope.body().items(items).iter().for_each(|&v| self.add(v, Role::Int));
+            self.sizes.extend(scope.body().items(items));
         }
     }
 
@@ -152,7 +156,7 @@ impl Evidence {
                 Op::Free(name) => {
                     let all = values::of_name(scope.function(), name);
                     if let [one] = all.into_iter().collect::<Vec<_>>()[..] {
-                        self.add(one, Role::Int);
+                        self.sizes.push(one);
                     }
                 }
                 // A whole number is made of whole numbers.

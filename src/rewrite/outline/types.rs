@@ -352,7 +352,11 @@ impl Types<'_, '_> {
             .and_then(|(file, class)| self.field(file, class, name, 4));
         let used = self.by_kind(value);
         match (declared, used) {
-            (Some(declared), Some(used)) if used.ty.base == Base::Tensor && declared.ty.base != Base::Tensor => None,
+            // What a kernel adds to a pointer may look like one.
+            (Some(declared), Some(used)) if used.ty.base == Base::Tensor && declared.ty.base != Base::Tensor => {
+                let number = matches!(declared.ty.base, Base::Int | Base::Float | Base::Bool) && !declared.ty.list;
+                number.then_some(Typed { proven: false, ..declared })
+            }
             (Some(declared), _) if is_schema_type(declared.ty) => Some(declared),
             (_, used) => {
                 let mut used = used?;
