@@ -6,7 +6,9 @@ use super::scope::{Kind, Scope};
 use super::slice::{Refused, Slicer};
 use super::split::Split;
 use super::writer::{Comments, Writer, remove_below};
-use crate::facts::{Name, Op, Statement, StatementKind, ValueId};
+use crate::facts::{Block, Name, Op, Statement, StatementKind, ValueId};
+use crate::finding::Edit;
+use crate::source::Span;
 
 /// `if out is None: out = …` moves into the public function, and the op takes `out` as a tensor.
 pub(super) fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], split: &mut Split, indent: &str) -> Result<(), Refused> {
@@ -17,7 +19,11 @@ pub(super) fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], spl
     for &param in absent {
         let at = allocation(scope, param)?;
         end = end.max(at + 1);
-        let edit = remove_below(scope, &body.statements[body.top[at].index()], &split.edits);
+        let statement = &body.statements[body.top[at].index()];
+        let edit = match statement.blocks.get(1) {
+            None => remove_below(scope, statement, &split.edits),
+            Some(block) => only_asserts(scope, statement, block)?,
+        };
         split.edits.push(edit);
         split.required.push(param);
     }
@@ -44,6 +50,27 @@ pub(super) fn allocate_outside(scope: &Scope, calls: &Calls, absent: &[u16], spl
     Ok(())
 }
 
+/// What is asserted of an argument that is given stays, and holds of every other, too.
+fn only_asserts(scope: &Scope, statement: &Statement, block: &Block) -> Result<Edit, Refused> {
+    let source = scope.source();
+    let all = || block.statements.iter().map(|s| scope.body().statements[s.index()].span);
+    let (first, last) = all().next().zip(all().last()).ok_or("an `else` is empty")?;
+    let start = source.line_start(first.start);
+    let span = Span::new(source.line_start(statement.span.start), source.line_end(last.end));
+    let own = &source.text[span.start as usize..statement.span.start as usize];
+    let inner = &source.text[start as usize..first.start as usize];
+    let text = source.slice(Span::new(start, span.end));
+    if text.contains("\"\"\"") || text.contains("'''") || !inner.trim().is_empty() {
+        return Err("a string over several lines stands in its way".to_string());
+    }
+    let deeper = inner.strip_prefix(own).unwrap_or_default();
+    let lines = text.split_inclusive('\n').map(|line| match line.strip_prefix(inner) {
+        Some(rest) => format!("{own}{rest}"),
+        None => line.strip_prefix(deeper).unwrap_or(line).to_string(),
+    });
+    Ok(Edit::replace(span, lines.collect::<String>()))
+}
+
 /// The index among the top statements of `if out is None: out = …`, when nothing else asks for `out` or gives it another value.
 fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
     let body = scope.body();
@@ -52,7 +79,12 @@ fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
     let refused = || format!("`{text}` is returned, and where it is allocated cannot be moved out");
     let top = body.top.iter().position(|s| {
         let statement = &body.statements[s.index()];
-        let is_block = statement.kind == StatementKind::If && statement.blocks.len() == 1;
+        let asserts = |b: &Block| {
+            let all = b.statements.iter().map(|s| body.statements[s.index()].kind);
+            scope.text(b.header).trim() == "else:" && all.clone().all(|kind| kind == StatementKind::Assert)
+        };
+        let rest = statement.blocks.get(1..).unwrap_or_default();
+        let is_block = statement.kind == StatementKind::If && rest.len() < 2 && rest.iter().all(asserts);
         is_block && scope.text(statement.blocks[0].header).trim_start_matches("if ").trim() == format!("{text} is None:")
     });
     let at = top.ok_or_else(refused)?;
@@ -61,9 +93,18 @@ fn allocation(scope: &Scope, param: u16) -> Result<usize, Refused> {
     let only_allocates = inner.iter().all(|s| s.kind == StatementKind::Assign && s.defines[..] == [name]);
     let elsewhere = body.statements.iter().filter(|s| s.defines.contains(&name)).count() > inner.len();
     let is_param = |v: ValueId| matches!(body.op(v), Op::Param(p) if p == param);
+    // `if out is not None: assert …` holds of what is allocated, too.
+    let only_asserted = |v: ValueId| {
+        let asks = |s: &&Statement| s.kind == StatementKind::If && s.header_values.0 <= v && v < s.header_values.1;
+        let asserts = |s: &Statement| {
+            let mut all = s.blocks.iter().flat_map(|b| &b.statements);
+            all.all(|id| body.statements[id.index()].kind == StatementKind::Assert)
+        };
+        body.statements.iter().find(asks).is_some_and(asserts)
+    };
     let asked = body.iter().any(|(v, value)| {
         let outside = v < statement.values.0 || v >= statement.values.1;
-        outside && matches!(value.op, Op::Compare(_, a, b) if is_param(a) && scope.kind(b) == Kind::None)
+        outside && !only_asserted(v) && matches!(value.op, Op::Compare(_, a, b) if is_param(a) && scope.kind(b) == Kind::None)
     });
     if inner.is_empty() || !only_allocates || elsewhere || asked {
         Err(refused())

@@ -13,8 +13,8 @@ use crate::program::{FunctionRef, Program};
 
 /// Writes the annotations that use, default, callees and callers prove; `None` where any of them is open.
 pub fn annotate(program: &Program, knowledge: &Knowledge, options: &Options, f: FunctionRef, params: &[u16]) -> Option<Fix> {
-    let scope = Scope::new(program, knowledge, f);
     let types = Types::new(program, knowledge, options.width);
+    let scope = Scope::typed(&types, f);
     let spelling = Spelling::new(&scope, options.torch);
     let (mut texts, mut edits, mut reasons) = (Vec::new(), Vec::new(), Vec::new());
     for &index in params {

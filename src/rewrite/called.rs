@@ -16,7 +16,7 @@ use super::{Rewrite, outline, safety};
 use crate::facts::{ArgKind, Call, CallId, Const, Op, ParamKind, Statement, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::knowledge::frameworks::Form;
-use crate::program::{Caller, Func, FunctionRef, Inline};
+use crate::program::{Caller, Func, FunctionRef, Inline, ProgramFile};
 use crate::source::{FileId, Span};
 
 /// An op around calls, decided and written.
@@ -236,15 +236,18 @@ pub(super) fn wrap(rewrite: &Rewrite, func: &Func) -> Result<Called, Vec<String>
     let mut own = spelling
         .imports(&texts)
         .ok_or_else(|| one("a name of the typing module is bound to something else".to_string()))?;
+    let suspected: Vec<String> = rewrite.suspected(func).into_iter().filter(|p| mutates.contains(p)).collect();
     let wrapped = Wrapped {
         launcher: &name,
         params: &params,
         mutates: &mutates,
+        suspected: &suspected,
         results: results.as_ref(),
     };
     own.extend(op(&scope, &route, &namespace, &chosen, &wrapped).map_err(one)?);
     let mut edits: Vec<(FileId, Edit)> = own.into_iter().map(|edit| (func.function.file, edit)).collect();
     let mut claims = vec![(func.function.file, scope.function().span)];
+    let places: Vec<(FileId, Span)> = sites.iter().map(|s| (s.file, s.callee)).collect();
     for site in sites {
         edits.push((
             site.file,
@@ -258,6 +261,12 @@ pub(super) fn wrap(rewrite: &Rewrite, func: &Func) -> Result<Called, Vec<String>
         let file = scope.program.file(site.file);
         let torch = imports::module(file, "torch", site.statement.start);
         edits.extend(torch.map(|edit| (site.file, edit)));
+        let calls = |within: Span| places.iter().filter(|p| p.0 == site.file && within.contains(p.1)).count();
+        let own = file.source.slice(site.callee);
+        let kept = (site.file != func.function.file)
+            .then(|| imports::kept(file, own, site.callee, calls))
+            .flatten();
+        edits.extend(kept.map(|edit| (site.file, edit)));
         claims.push((site.file, site.statement));
     }
     edits.sort();
@@ -460,9 +469,24 @@ fn site(outer: &Scope, caller: &Caller, call: CallId, returns: bool) -> Option<S
         file: caller.function.file,
         caller: caller.function,
         call,
-        callee: body.value(body.call(call).callee).span,
+        callee: callee_of(
+            outer.program.file(caller.function.file),
+            span,
+            body.value(body.call(call).callee).span,
+        )?,
         statement: statement.span,
     })
+}
+
+/// Where the callee stands in a call: what an import inside of the function binds has its place there.
+pub(super) fn callee_of(file: &ProgramFile, call: Span, value: Span) -> Option<Span> {
+    if call.contains(value) {
+        return Some(value);
+    }
+    let text = file.source.slice(call);
+    let name = &text[..text.find('(')?];
+    let plain = name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
+    plain.then(|| Span::new(call.start, call.start + name.len() as u32))
 }
 
 /// The module binds the name once, at its top.
@@ -507,6 +531,8 @@ struct Wrapped<'w> {
     launcher: &'w str,
     params: &'w [Param],
     mutates: &'w [String],
+    /// Those of them that are only suspected.
+    suspected: &'w [String],
     results: Option<&'w Results>,
 }
 
@@ -516,6 +542,7 @@ fn op(scope: &Scope, route: &Route, namespace: &str, chosen: &names::Chosen, wra
         launcher,
         params,
         mutates,
+        suspected,
         results,
     } = *wrapped;
     let home = home(scope)?;
@@ -541,6 +568,7 @@ fn op(scope: &Scope, route: &Route, namespace: &str, chosen: &names::Chosen, wra
         namespace,
         op: &chosen.op,
         mutated: mutates,
+        suspected,
         implementation: &private,
         fake_name: &fake_name,
         fake: fake.as_ref(),

@@ -5,7 +5,7 @@ use super::scope::{Kind, Scope};
 use super::signature::{Base, Type};
 use super::spread::spread;
 use super::types::Types;
-use crate::facts::{ArgKind, BinaryOp, Call, CallId, CompareOp, Const, GuardKind, Items, Name, Op, ParamKind, UnaryOp, ValueId};
+use crate::facts::{ALWAYS, ArgKind, BinaryOp, Call, CallId, CompareOp, Const, GuardKind, Items, Name, Op, ParamKind, UnaryOp, ValueId};
 use crate::knowledge::torch::Shares;
 use crate::program::{FunctionRef, KernelId, Launch, Program};
 use std::rc::Rc;
@@ -43,6 +43,8 @@ pub(super) struct Evidence {
     pub(super) tensors: bool,
     /// It is compared with `None`.
     pub(super) none: bool,
+    /// The body goes on only where it is not `None`.
+    pub(super) present: bool,
     /// It is a collection of something.
     pub(super) sequence: bool,
     /// A kernel takes its items for integers.
@@ -74,6 +76,7 @@ impl Evidence {
             shape: self.shape | b.shape,
             tensors: self.tensors | b.tensors,
             none: self.none | b.none,
+            present: self.present | b.present,
             sequence: self.sequence | b.sequence,
             ints: self.ints | b.ints,
             other: self.other | b.other,
@@ -304,7 +307,12 @@ impl<'a> Uses<'_, 'a> {
 
     fn one(&mut self, value: ValueId, op: Op) {
         match op {
-            Op::Attr(o, name) if self.is(o) => self.attribute(name),
+            Op::Attr(o, name) if self.is(o) => {
+                // `None` has no such attribute.
+                let body = self.scope.body();
+                self.found.present |= body.value(value).guard == ALWAYS && matches!(body.op(o), Op::Param(_));
+                self.attribute(name);
+            }
             // `xs[0].element_size()`, `x.data_ptr() for x in xs`
             Op::Attr(item, name) if self.is_item(item) => {
                 self.found.tensors |= OF_TENSORS_ALONE.contains(&self.scope.name(name));
@@ -321,10 +329,16 @@ impl<'a> Uses<'_, 'a> {
                 self.found.number |= self.scope.kind(a) != Kind::Tensor;
                 self.found.vague = true;
             }
+            Op::Binary(BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul, a, b)
+                if (self.is(a) || self.is(b)) && self.is_part_of_index(value) =>
+            {
+                self.found.int = true;
+            }
             Op::Binary(op, a, b) | Op::Augment(op, a, b) => self.arithmetic(op, a, b),
             Op::Compare(op, a, b) => self.compare(op, a, b),
             Op::Select(condition, ..) if self.is(condition) => self.found.truth = true,
             Op::Assert(a) if self.is(a) => self.found.truth = true,
+            Op::Assert(a) if self.scope.body().value(value).guard == ALWAYS => self.found.present |= self.is_there(a),
             Op::Iterate(a) | Op::Star(a) if self.is(a) => self.found.sequence = true,
             Op::Unpack { value, .. } if self.is(value) => self.found.sequence = true,
             Op::SetAttr(o, _, v) => {
@@ -348,6 +362,25 @@ impl<'a> Uses<'_, 'a> {
         match op {
             Op::Attr(a, _) | Op::Unary(_, a) | Op::Iterate(a) | Op::Star(a) | Op::Return(a) | Op::Assert(a) => self.is(a),
             Op::Index(a, b) | Op::Binary(_, a, b) | Op::Augment(_, a, b) | Op::Compare(_, a, b) => self.is(a) || self.is(b),
+            _ => false,
+        }
+    }
+
+    /// `kernel[(min(rows, cores),)]`
+    fn is_part_of_index(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        let holds = |at: ValueId| matches!(body.op(at), Op::Tuple(items) if body.items(items).contains(&value));
+        body.iter().any(|(_, v)| matches!(v.op, Op::Index(_, at) if holds(at)))
+    }
+
+    /// `x is not None`, for the parameter itself.
+    fn is_there(&self, condition: ValueId) -> bool {
+        let body = self.scope.body();
+        let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
+        let own = |v: ValueId| matches!(body.op(v), Op::Param(_)) && self.is(v);
+        match body.op(condition) {
+            Op::Compare(CompareOp::IsNot, a, b) => own(a) && none(b),
+            Op::And(items) => body.items(items).iter().any(|&v| self.is_there(v)),
             _ => false,
         }
     }
@@ -539,7 +572,7 @@ impl<'a> Uses<'_, 'a> {
     }
 
     /// An argument of a call that is no launch. `nested`: the argument is a display that holds the parameter.
-    fn argument(&mut self, _value: ValueId, call: &Call, position: usize, nested: bool) {
+    fn argument(&mut self, value: ValueId, call: &Call, position: usize, nested: bool) {
         let body = self.scope.body();
         let scope = self.scope;
         let keyword = match call.args[position].kind {
@@ -573,6 +606,7 @@ impl<'a> Uses<'_, 'a> {
             return self.handed_on(function, call, position);
         }
         match scope.dotted(call.callee) {
+            Some(name) if matches!(name.as_str(), "min" | "max") && !nested && self.is_part_of_index(value) => self.found.int = true,
             Some(name) => self.external(&name, call, position, keyword, nested),
             None => self.found.silent = true,
         }

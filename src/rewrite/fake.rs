@@ -236,7 +236,7 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
             }
             if method.starts_with("new_")
                 && method != "new_tensor"
-                && let Some(arg) = tensor_arg
+                && let Some(arg) = call.args.iter().find(|a| may_hold_tensor(scope, a.value, 8))
             {
                 return Err(format!(
                     "the shape of its result depends on the values of `{}`",
@@ -260,7 +260,7 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
     let positional = call
         .args
         .iter()
-        .find(|a| a.kind == ArgKind::Positional && scope.kind(a.value) == Kind::Tensor);
+        .find(|a| a.kind == ArgKind::Positional && may_hold_tensor(scope, a.value, 8));
     if let (true, Some(arg)) = (sizes || number, positional) {
         return Err(format!(
             "the shape of its result depends on the values of `{}`",
@@ -291,6 +291,20 @@ fn check_call(scope: &Scope, calls: &Calls, value: ValueId, call: &Call, doubts:
         doubts.push(format!("`{text}`, which is given `{}`, is not in view", short(scope, arg.value)));
     }
     Ok(())
+}
+
+/// A tensor, or a number that is one on some path, or a display with such a part.
+fn may_hold_tensor(scope: &Scope, value: ValueId, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let body = scope.body();
+    let held = |v: ValueId| may_hold_tensor(scope, v, depth);
+    match body.op(value) {
+        _ if scope.kind(value) == Kind::Tensor => true,
+        Op::Select(_, a, b) | Op::Binary(_, a, b) => held(a) || held(b),
+        Op::Unary(_, a) => held(a),
+        Op::Tuple(items) | Op::List(items) | Op::Phi(items) | Op::Or(items) => body.items(items).iter().any(|&v| v < value && held(v)),
+        _ => false,
+    }
 }
 
 /// A helper that the fake would call: no launch and no value is read in it, as far as it is looked into.

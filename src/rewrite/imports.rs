@@ -29,6 +29,38 @@ fn is_kernel_package(module: &str) -> bool {
     matches!(module.split('.').next(), Some("torch" | "triton"))
 }
 
+/// The import of a name at a call, where no other use of the name is left: it must stay, since it is what registers the op.
+/// `replaced` uses of the name go, in the function or module that holds the import.
+pub(super) fn kept(file: &ProgramFile, name: &str, call: Span, replaced: impl Fn(Span) -> usize) -> Option<Edit> {
+    let (facts, source) = (&file.facts, &file.source);
+    let reach = |i: &Import| match i.function {
+        MODULE => Span::new(0, source.text.len() as u32),
+        inner => facts.function(inner).span,
+    };
+    let named = |i: &&Import| facts.name(i.bound) == name && !i.type_checking && reach(i).contains(call);
+    let import = facts.imports.iter().filter(named).min_by_key(|i| reach(i).end - reach(i).start)?;
+    let within = reach(import);
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let count = |span: Span| {
+        let text = source.slice(span);
+        let whole = |at: usize| !text[..at].ends_with(word) && !text[at + name.len()..].starts_with(word);
+        text.match_indices(name)
+            .filter(|(at, _)| whole(*at))
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
+    let own = count(import.span);
+    if count(within).len() != own.len() + replaced(within) {
+        return None;
+    }
+    let at = import.span.start + *own.last()? as u32;
+    let (start, end) = (source.line_start(at), source.line_end(at));
+    let line = &source.text[start as usize..end as usize];
+    let code = line.trim_end();
+    let end = end - (line.len() - code.len()) as u32;
+    (!code.contains('#')).then(|| Edit::insert_once(end, "  # noqa: F401  registers the op"))
+}
+
 /// Makes `from module import name` hold at an offset of the module: the name that it is bound to, and the edit if one is needed.
 pub(super) fn member(
     file: &ProgramFile,

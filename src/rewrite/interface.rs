@@ -192,7 +192,7 @@ fn slot<'p>(
         };
         made.preamble.push(format!("{name} = {kept}"));
     }
-    match spelling.spell(ty) {
+    match spelling.spell_anew(ty, param.annotation.map(|a| scope.text(a.span))) {
         Some(text) => slot.annotation = Some(text),
         None => made.blockers.push(reason(scope, param, refusal)),
     }

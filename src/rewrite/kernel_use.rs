@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::scope::Scope;
 use super::types::Types;
 use crate::facts::{Annotation, ArgKind, BinaryOp, Body, Call, CompareOp, Const, GuardKind, Items, Name, Op, UnaryOp, ValueId};
-use crate::program::{FunctionRef, Kernel};
+use crate::program::{FunctionRef, Kernel, Program};
 
 /// Evidence from a kernel's use of a parameter.
 pub(super) fn of_param(types: &Types, kernel: &Kernel, param: u16, depth: u32) -> Evidence {
@@ -37,6 +37,16 @@ pub(super) fn of_param(types: &Types, kernel: &Kernel, param: u16, depth: u32) -
     }
     found.silent |= by_address;
     found
+}
+
+/// A decorator of the kernel asks whether the argument is there.
+pub(super) fn asks_whether_there(program: &Program, kernel: FunctionRef, param: u16) -> bool {
+    let function = program.function(kernel);
+    let source = &program.file(kernel.file).source;
+    let decorators = &source.text[function.span.start as usize..function.header.start as usize];
+    let name = program.param_name(kernel, param);
+    let asked = [format!("['{name}'] is not None"), format!("[\"{name}\"] is not None")];
+    asked.iter().any(|text| decorators.contains(text.as_str()))
 }
 
 /// Evidence from any device function.
@@ -198,6 +208,8 @@ impl Device<'_> {
                     let of_float = |a: ValueId| self.last_name(a).contains("float") || floats[a.index()];
                     match self.last_name(call.callee) {
                         name if FLOAT_FUNCTIONS.contains(&name) => true,
+                        // Sums of products are floats, if nothing else is asked for.
+                        "dot" => !call.args.iter().any(|a| matches!(self.last_name(a.value), "int32" | "int64")),
                         "to" | "cast" | "zeros" | "full" | "sum" | "max" | "min" | "maximum" | "minimum" | "where" => {
                             call.args.iter().any(|a| of_float(a.value))
                         }
@@ -207,7 +219,42 @@ impl Device<'_> {
                 _ => false,
             };
         }
+        self.scaled_for_floats(&mut floats);
         floats
+    }
+
+    /// Products that functions of floats and `tl.dot` are given, and their factors: `tl.dot((q * scale).to(k.dtype), k)`.
+    fn scaled_for_floats(&self, floats: &mut [bool]) {
+        let body = self.body;
+        let mut wanted = vec![false; body.values.len()];
+        for (v, value) in body.iter().collect::<Vec<_>>().into_iter().rev() {
+            match value.op {
+                Op::Call(call) => {
+                    let call = body.call(call);
+                    let name = self.last_name(call.callee);
+                    if name == "dot" && floats[v.index()] || FLOAT_FUNCTIONS.contains(&name) {
+                        call.args.iter().take(2).for_each(|a| wanted[a.value.index()] = true);
+                    }
+                    // What bounds floats is a float.
+                    if matches!(name, "clamp" | "minimum" | "maximum") && call.args.iter().any(|a| floats[a.value.index()]) {
+                        for arg in &call.args {
+                            wanted[arg.value.index()] = true;
+                            if let Op::Binary(BinaryOp::Add | BinaryOp::Sub, a, b) = body.op(arg.value) {
+                                (floats[a.index()], floats[b.index()]) = (true, true);
+                            }
+                        }
+                    }
+                    if let (true, "to", Op::Attr(object, _)) = (wanted[v.index()], name, body.op(call.callee)) {
+                        wanted[object.index()] = true;
+                    }
+                }
+                Op::Binary(BinaryOp::Mul, a, b) | Op::Augment(BinaryOp::Mul, a, b) if wanted[v.index()] => {
+                    (floats[a.index()], floats[b.index()]) = (true, true);
+                    (wanted[a.index()], wanted[b.index()]) = (true, true);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// `MODE_A = 0` or `MODE_A: tl.constexpr = tl.constexpr(0)` of the module.
@@ -335,6 +382,16 @@ impl Device<'_> {
             {
                 found.int = true;
             }
+            // Triton has these for integers alone.
+            Op::Binary(BinaryOp::FloorDiv | BinaryOp::LShift | BinaryOp::RShift | BinaryOp::BitAnd, a, b)
+                if part[a.index()] || part[b.index()] =>
+            {
+                found.int = true;
+            }
+            // `i < batch * heads`
+            Op::Compare(_, a, b) if part[a.index()] && self.is_index(b, ints) || part[b.index()] && self.is_index(a, ints) => {
+                found.int = true;
+            }
             Op::Augment(BinaryOp::Add | BinaryOp::Sub, a, b) if part[b.index()] && self.pointer(a) => found.int = true,
             Op::Binary(BinaryOp::Add, a, b) if (part[a.index()] && self.pointer(b)) || (part[b.index()] && self.pointer(a)) => {
                 found.int = true
@@ -364,10 +421,20 @@ impl Device<'_> {
             Op::Tuple(items) | Op::List(items) if self.body.items(items).iter().any(|&v| at(v)) => found.silent = true,
             // Pointers and numbers have no parts: it is a tuple.
             Op::Index(o, _) | Op::Iterate(o) if at(o) => found.sequence = true,
-            Op::Call(call) => self.argument(self.body.call(call), (is, ints, floats), depth, found),
+            Op::Call(call) => {
+                let call = self.body.call(call);
+                let counts = matches!(self.last_name(call.callee), "arange" | "range" | "static_range" | "cdiv");
+                found.int |= counts && call.args.iter().any(|a| part[a.value.index()]);
+                self.argument(call, (is, ints, floats), depth, found);
+            }
             Op::Attr(o, name) if at(o) => found.other |= of_descriptors(self.types.program.name(self.at.file, name)),
             _ => {}
         }
+    }
+
+    /// An integer that is no constant: numbers of any kind are compared with those.
+    fn is_index(&self, value: ValueId, ints: &[bool]) -> bool {
+        ints[value.index()] && !matches!(self.body.op(value), Op::Const(_))
     }
 
     /// The value is a pointer as far as can be seen: a parameter that is no constexpr, or one with an offset.
@@ -382,6 +449,12 @@ impl Device<'_> {
                     _ => return false,
                 },
                 Op::Augment(BinaryOp::Add | BinaryOp::Sub, a, _) | Op::Select(_, a, _) => at = a,
+                // `address.to(tl.pointer_type(tl.int32))`
+                Op::Call(call) => {
+                    let call = self.body.call(call);
+                    let of_type = |v: ValueId| self.call(v).is_some_and(|c| self.last_name(c.callee) == "pointer_type");
+                    return matches!(self.last_name(call.callee), "to" | "cast") && call.args.iter().any(|a| of_type(a.value));
+                }
                 _ => return false,
             }
         }

@@ -171,6 +171,8 @@ struct Plan<'a> {
     namespace: String,
     names: names::Chosen,
     mutated: Vec<String>,
+    /// Those of them that are only suspected.
+    suspected: Vec<String>,
     split: Split,
     interface: interface::Interface,
     fake: Option<fake::Fake>,
@@ -354,6 +356,7 @@ impl<'a> Rewrite<'a> {
             namespace: &plan.namespace,
             names: &plan.names,
             mutated: &plan.mutated,
+            suspected: &plan.suspected,
             split: &plan.split,
             interface: &plan.interface,
             fake: plan.fake.as_ref(),
@@ -436,8 +439,14 @@ impl<'a> Rewrite<'a> {
             };
             func.mutates_state.contains(&field.path) || field.ty.is_tensor() && func.unresolved_state.iter().any(inside)
         };
-        let state = interface.fields.iter().filter(|f| may_write(f));
-        mutated.extend(state.map(|f| f.name.clone()));
+        let mut suspected = self.suspected(func);
+        for field in interface.fields.iter().filter(|f| may_write(f)) {
+            mutated.push(field.name.clone());
+            if !func.mutates_state.contains(&field.path) {
+                suspected.push(field.name.clone());
+            }
+        }
+        suspected.retain(|name| mutated.contains(name));
         if mutated.is_empty() && split.nothing {
             reasons
                 .blockers
@@ -464,6 +473,7 @@ impl<'a> Rewrite<'a> {
                 namespace,
                 names,
                 mutated,
+                suspected,
                 split,
                 interface,
                 fake,
@@ -516,6 +526,13 @@ impl<'a> Rewrite<'a> {
             .into_iter()
             .map(|p| self.program.param_name(func.function, p).to_string())
             .collect()
+    }
+
+    /// Parameters that may be written, where nothing shows it.
+    fn suspected(&self, func: &Func) -> Vec<String> {
+        let shown = |p: u16| func.mutates.iter().any(|w| w.param == p);
+        let open = func.unresolved.iter().map(|(param, _)| *param).filter(|&p| !shown(p));
+        open.map(|p| self.program.param_name(func.function, p).to_string()).collect()
     }
 
     fn namespace(&self, scope: &Scope, route: &Route) -> String {

@@ -215,6 +215,11 @@ fn adds_nothing(words: &[&str], to: &[&str]) -> bool {
     words.iter().all(|w| to.contains(w))
 }
 
+/// A kernel's name has words that a function's has not.
+pub(super) fn adds_to(kernel: &str, own: &str) -> bool {
+    !adds_nothing(&words(kernel), &words(own))
+}
+
 /// What an op is named after, when it is named after a kernel.
 pub(super) fn kernel_name(program: &Program, kernel: KernelId) -> String {
     without_kernel(program.function_name(program.kernel(kernel).function))

@@ -12,6 +12,8 @@ pub(super) struct OpText<'s> {
     /// The op's name, without the namespace.
     pub(super) op: &'s str,
     pub(super) mutated: &'s [String],
+    /// Those of them that nothing shows to be written, only that they may be.
+    pub(super) suspected: &'s [String],
     /// The private function that does the work.
     pub(super) implementation: &'s str,
     /// The name of the fake implementation, if it is written out.
@@ -41,6 +43,21 @@ impl OpText<'_> {
         }
         let comma = if open == "(" && names.len() == 1 { "," } else { "" };
         format!("{open}{}{comma}{close}", names.join(", "))
+    }
+
+    /// Says which arguments are declared for want of knowledge: whoever knows better can shorten the list.
+    fn note(&self) -> String {
+        let names = format!(
+            "{}# It is not known whether these are written: {}.\n",
+            self.indent,
+            self.suspected.join(", ")
+        );
+        match self.suspected.len() {
+            0 => String::new(),
+            n if n < self.mutated.len() && names.chars().count() <= self.width => names,
+            n if n < self.mutated.len() => format!("{}# It is not known whether all of these are written.\n", self.indent),
+            _ => format!("{}# It is not known which of these are written.\n", self.indent),
+        }
     }
 
     /// An op that mutates and returns nothing gets its fake from torch, except under a composite key.
@@ -83,7 +100,8 @@ impl OpText<'_> {
             }
             Route::Library | Route::House(..) => return None,
         };
-        Some(signature::call_within(self.width, "", &callee, &arguments, (self.indent, self.unit)) + "\n")
+        let call = signature::call_within(self.width, "", &callee, &arguments, (self.indent, self.unit));
+        Some(format!("{}{call}\n", self.note()))
     }
 
     /// `lib.define("name" + infer_schema(…))`, broken the way formatters break it.
@@ -120,7 +138,8 @@ impl OpText<'_> {
                 if self.needs_fake() {
                     arguments.push(format!("{}={}", style.fake, self.fake_name));
                 }
-                Some(signature::exploded("", register, &arguments, indent, unit) + "\n")
+                let call = signature::exploded("", register, &arguments, indent, unit);
+                Some(format!("{}{call}\n", self.note()))
             }
             Route::Library => {
                 let (name, call) = (format!("\"{op}\""), |callee: &str, arguments: &[String]| {
@@ -138,7 +157,7 @@ impl OpText<'_> {
                     impls("torch.library.fallthrough_kernel".to_string(), "Autograd"),
                     call("torch.library.register_fake", &fake),
                 ];
-                Some(lines.join("\n") + "\n")
+                Some(format!("{}{}\n", self.note(), lines.join("\n")))
             }
             Route::CustomOp | Route::House(..) => None,
         }

@@ -1,7 +1,7 @@
 //! Fixes of registrations that are there: keep a library, call the op, rename it, let its calls be recorded.
 
 use super::scope::{Scope, module_function};
-use super::{fake::short, imports, names, signature};
+use super::{called::callee_of, fake::short, imports, names, signature};
 use crate::facts::{ALWAYS, ArgKind, MODULE, Op as Code, ParamKind, StatementKind, ValueId};
 use crate::finding::{Edit, Fix, Safety};
 use crate::knowledge::Knowledge;
@@ -95,7 +95,7 @@ pub fn call_op(program: &Program, knowledge: &Knowledge, op: &Op, bypass: &Bypas
     let at = bypass.caller.function;
     let body = &program.function(at).body;
     let call = body.call(bypass.caller.call?);
-    let span = body.value(call.callee).span;
+    let span = callee_of(program.file(at.file), bypass.caller.place.span, body.value(call.callee).span)?;
     let scope = Scope::new(program, knowledge, func.function);
     let mut reasons = Vec::new();
     if call.args.iter().any(|a| matches!(a.kind, ArgKind::Star | ArgKind::StarStar)) {
@@ -127,6 +127,7 @@ pub fn call_op(program: &Program, knowledge: &Knowledge, op: &Op, bypass: &Bypas
     let mut edits = vec![(at.file, Edit::replace(span, format!("torch.ops.{namespace}.{name}")))];
     let start = top_statement(program, at);
     edits.extend(imports::module(file, "torch", start).map(|edit| (at.file, edit)));
+    edits.extend(imports::kept(file, file.source.slice(span), span, |_| 1).map(|edit| (at.file, edit)));
     Some(Fix {
         title: format!("call `torch.ops.{namespace}.{name}`"),
         safety: if reasons.is_empty() { Safety::Safe } else { Safety::Unsafe },

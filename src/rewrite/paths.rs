@@ -5,7 +5,7 @@
 
 use super::scope::Scope;
 use super::slice::Refused;
-use super::split::{Part, Split, classify, expression_texts, is_identifier, items, may_be_none, part_values, tensors};
+use super::split::{Part, Split, classify, expression_texts, is_identifier, items, made_of, may_be_none, part_values, tensors};
 use crate::facts::{CompareOp, Const, Op, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::program::{Func, ReturnPath, ReturnShape};
@@ -152,6 +152,8 @@ fn name(scope: &Scope, places: &[Place], index: usize, text: &str) -> String {
             let is_param = params.iter().any(|p| scope.name(p.name) == text);
             if is_identifier(text) && !is_param && !text.starts_with(|c: char| c.is_ascii_digit()) && text != "None" {
                 text.to_string()
+            } else if let (1, Some(own)) = (places.len(), made_of(scope, text)) {
+                own.to_string()
             } else if places.len() == 1 {
                 "result".to_string()
             } else {

@@ -573,8 +573,14 @@ pub(super) fn find_function(program: &Program, name: &str, depth: u32) -> Option
     let (module, member) = name.rsplit_once('.')?;
     let &file = program.modules.get(module)?;
     let facts = &program.file(file).facts;
-    let name = facts.names.iter().position(|n| &**n == member)?;
-    let value = facts.module().binding(Name(name as u32))?;
+    let known = facts.names.iter().position(|n| &**n == member);
+    let Some(value) = known.and_then(|name| facts.module().binding(Name(name as u32))) else {
+        let mut stars = facts.star_imports.iter();
+        return stars.find_map(|i| {
+            let module = absolute_module(program, file, i.level, facts.name(i.module));
+            find_function(program, &format!("{module}.{member}"), depth)
+        });
+    };
     match module_function(facts, value) {
         Some(function) => Some(FunctionRef { file, function }),
         None => {

@@ -241,7 +241,9 @@ pub(super) fn plain_header(
         let mut changes = changes.to_vec();
         changes.push(Edit::replace(function.name_span, name));
         let line = edited(scope, Span::new(function.header.start, function.params_span.end), &changes) + &arrow + ":";
-        if line.contains('\n') || indent.len() + line.chars().count() <= scope.width() || function.params.is_empty() {
+        let fits = |line: &str| indent.len() + line.chars().count() <= scope.width();
+        let grown = line.lines().any(|line| !fits(line)) && written.lines().all(fits);
+        if line.contains('\n') && !grown || fits(&line) || function.params.is_empty() {
             return line;
         }
     }

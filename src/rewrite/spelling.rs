@@ -14,6 +14,7 @@ const BUILTIN_LISTS: (u32, u32) = (2, 7);
 const OPTIONAL_TENSOR_LISTS: (u32, u32) = (2, 15);
 
 /// Spells types in one file.
+#[derive(Clone, Copy)]
 pub(super) struct Spelling<'s, 'a> {
     scope: &'s Scope<'a>,
     pipe: bool,
@@ -32,14 +33,28 @@ impl<'s, 'a> Spelling<'s, 'a> {
         let texts = || annotations().map(|a| scope.text(a.span));
         let writes = |word: &'static str| texts().any(move |text| mentions(text, word));
         // Old spellings stay where a file has them; a new annotation needs a Python that can evaluate it.
-        let pipe = texts().any(|text| text.contains(" | "));
+        let pipe = match (texts().any(|text| text.contains(" | ")), writes("Optional")) {
+            (true, true) => annotations().any(|a| !a.quoted && scope.text(a.span).contains(" | ")),
+            (false, false) => scope.types().is_some_and(|types| types.neighbours_write_pipes(scope.at.file)),
+            (pipe, _) => pipe,
+        };
         Self {
             scope,
-            pipe: pipe && (!writes("Optional") || annotations().any(|a| !a.quoted && scope.text(a.span).contains(" | "))),
+            pipe,
             builtin_lists: torch >= BUILTIN_LISTS && !writes("List"),
             short: is_short(scope),
             torch,
         }
+    }
+
+    /// The type in place of an annotation, which keeps its way of saying what may be absent.
+    pub(super) fn spell_anew(&self, ty: Type, written: Option<&str>) -> Option<String> {
+        let pipe = match written {
+            Some(text) if mentions(text, "Optional") => false,
+            Some(text) if text.contains(" | ") => true,
+            _ => self.pipe,
+        };
+        Self { pipe, ..*self }.spell(ty)
     }
 
     /// The type as an annotation. `None`: no schema has it.

@@ -219,7 +219,14 @@ fn all_fresh(scope: &Scope, func: &Func, items: &[&Returned], tuple: bool) -> Re
     };
     let refused = func.schema.as_ref().is_err_and(|r| r.iter().any(|r| r.kind == RefusalKind::Return));
     if holds && !refused {
-        return Ok(Split::default());
+        let mut values = func
+            .returns
+            .iter()
+            .filter_map(|path| path.value.and_then(|v| part_values(scope, v, tuple)));
+        return Ok(Split {
+            absent: values.any(|all| all.iter().any(|&v| scope.may_be_none(v))),
+            ..Split::default()
+        });
     }
     own().map_err(|_| format!("it does not return what its annotation `{}` says", scope.text(annotation.span)))
 }
@@ -239,16 +246,25 @@ fn object(scope: &Scope, func: &Func, promise: Option<&Promise>, count: usize, t
         .returns
         .iter()
         .flat_map(|path| path.value.and_then(|v| part_values(scope, v, tuple)).unwrap_or_default());
-    let is_object = |v: &ValueId| match scope.body().op(*v) {
-        Op::Call(call) => scope.is_project_class(scope.body().call(call).callee),
-        _ => false,
-    };
-    if let Some(v) = made.into_iter().find(is_object) {
+    if let Some(v) = made.into_iter().find(|v| may_be_object(scope, *v, 8)) {
         return Some(short(scope, v));
     }
     let named = |i: usize| said(promise, i, tuple).is_some_and(|ty| ty.base == Base::Other);
     let unclear = (0..count).any(|i| named(i) && kind_of_result(scope, func, i, tuple) == Kind::Unknown);
     scope.function().returns.filter(|_| unclear).map(|a| scope.text(a.span).to_string())
+}
+
+/// On some path it is made as a dict, a set or an object of a class of the project.
+fn may_be_object(scope: &Scope, value: ValueId, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else { return false };
+    let body = scope.body();
+    match body.op(value) {
+        Op::Dict(_) | Op::Set(_) | Op::Collect(..) => true,
+        Op::Call(call) => scope.is_project_class(body.call(call).callee) || scope.dotted(body.call(call).callee).as_deref() == Some("dict"),
+        Op::Select(_, a, b) => may_be_object(scope, a, depth) || may_be_object(scope, b, depth),
+        Op::Phi(items) | Op::Or(items) => body.items(items).iter().any(|&v| v < value && may_be_object(scope, v, depth)),
+        _ => false,
+    }
 }
 
 /// What one of the results is on every path.
@@ -344,7 +360,8 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
                 let name = if is_identifier(text) {
                     (*text).to_string()
                 } else {
-                    format!("result{}", i + 1)
+                    let own = made_of(scope, text).filter(|name| !bound.iter().any(|b| b == name) && !texts.contains(name));
+                    own.map_or_else(|| format!("result{}", i + 1), str::to_string)
                 };
                 bound.push(name.clone());
                 results.push(name);
@@ -411,6 +428,14 @@ pub(super) fn expression_texts<'a>(scope: &Scope<'a>, statement: StatementId, tu
 
 pub(super) fn is_identifier(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// The local name that an expression begins with: `y` of `y.view(shape)`.
+pub(super) fn made_of<'t>(scope: &Scope, text: &'t str) -> Option<&'t str> {
+    let (name, _) = text.split_once('.')?;
+    let function = scope.function();
+    let local = function.assigned.iter().any(|a| scope.name(a.0) == name) && !function.params.iter().any(|p| scope.name(p.name) == name);
+    (local && is_identifier(name)).then_some(name)
 }
 
 /// Takes what the public function returns itself out of the op's `return` statements.

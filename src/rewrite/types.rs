@@ -10,6 +10,7 @@ use super::spread::spread;
 use crate::facts::{ArgKind, CallId, Const, MODULE, Name, Op, ParamKind, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{FunctionRef, Kernel, Launch, Program};
+use crate::source::FileId;
 use rustc_hash::FxHashMap;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -41,6 +42,8 @@ pub(super) struct Types<'a> {
     open: RefCell<Vec<(FunctionRef, u16)>>,
     /// The outermost of them that came up again: what rests on it is no answer for others.
     circle: Cell<usize>,
+    /// By package: `X | None` is what most of its files write.
+    pipes: RefCell<FxHashMap<String, bool>>,
 }
 
 impl<'a> Types<'a> {
@@ -58,7 +61,32 @@ impl<'a> Types<'a> {
             known: RefCell::default(),
             open: RefCell::default(),
             circle: Cell::new(usize::MAX),
+            pipes: RefCell::default(),
         })
+    }
+
+    /// Most files near a file write `X | None` and not `Optional[X]`: those of its package, else those around it.
+    pub(super) fn neighbours_write_pipes(&self, file: FileId) -> bool {
+        let mut package = self.program.file(file).module.as_str();
+        while let Some((outer, _)) = package.rsplit_once('.') {
+            package = outer;
+            if let Some(&known) = self.pipes.borrow().get(package) {
+                return known;
+            }
+            let inside = |module: &str| module.strip_prefix(package).is_some_and(|rest| rest.starts_with('.'));
+            let (mut pipes, mut old) = (0, 0);
+            for near in self.program.files.iter().filter(|f| inside(&f.module)) {
+                let text = &near.source.text;
+                // With postponed evaluation an older Python may be in use, which has no `|` for types.
+                pipes += usize::from(text.contains(" | None") && !text.contains("from __future__ import annotations"));
+                old += usize::from(text.contains("Optional["));
+            }
+            if pipes != old {
+                self.pipes.borrow_mut().insert(package.to_string(), pipes > old);
+                return pipes > old;
+            }
+        }
+        false
     }
 
     /// The launch that a call is.
@@ -222,7 +250,8 @@ impl Callers {
 
 fn decide(e: Evidence, default: Option<Op>, callers: &Callers) -> Option<Inferred> {
     let default_none = matches!(default, Some(Op::Const(Const::None)));
-    let optional = default_none || e.none || callers.none || callers.any(Kind::None);
+    // Who passes `None` where the body asserts that there is something gets an error in any case.
+    let optional = default_none || !e.present && (e.none || callers.none || callers.any(Kind::None));
     let make = |base, list, proven| {
         Some(Inferred {
             ty: Type { base, list, optional },

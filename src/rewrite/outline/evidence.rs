@@ -34,6 +34,8 @@ pub(super) struct Evidence {
     roles: BTreeMap<ValueId, Role>,
     /// Parts of grids: surely integers, whatever a kernel seems to do with them.
     sizes: Vec<ValueId>,
+    /// Arguments that a kernel asks whether they are there: `@triton.heuristics({"BIAS": lambda args: args["bias"] is not None})`.
+    asked: BTreeSet<ValueId>,
 }
 
 /// Attributes and methods that nothing but a tensor has.
@@ -121,6 +123,10 @@ impl Evidence {
         evidence
     }
 
+    pub(super) fn may_be_absent(&self, value: ValueId) -> bool {
+        self.asked.contains(&value)
+    }
+
     pub(super) fn role(&self, value: ValueId) -> Option<Role> {
         self.roles.get(&value).copied()
     }
@@ -199,6 +205,9 @@ impl Evidence {
             }
         }
         for (param, value) in bind(scope, &spread(scope, call), kernel) {
+            if kernel_use::asks_whether_there(scope.program, scope.program.kernel(kernel).function, param) {
+                self.asked.insert(value);
+            }
             if let Some(role) = role(scope, kernel, param) {
                 self.add(value, role);
             }

@@ -13,15 +13,16 @@ use super::live::Range;
 use super::region::{Input, Outliner, Region, is_keyword, what_is_written, word};
 use super::types::{Typed, is_schema_type};
 use super::values;
-use crate::facts::{Arg, ArgKind, Call, Name, Op, StatementId, StatementKind, ValueId};
+use crate::facts::{Arg, ArgKind, Call, Name, Op, Statement, StatementId, StatementKind, ValueId};
 use crate::finding::Edit;
 use crate::program::KernelId;
 use crate::source::Span;
-use code::{is_name, last_name, names_in, one_line};
+use code::{is_name, is_path, last_name, names_in, one_line};
 pub(super) use kinds::is_descriptor;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An argument of the op in the making, and which argument of the launch it is or is part of.
+#[derive(Clone)]
 struct Handed {
     input: Input,
     value: ValueId,
@@ -29,8 +30,10 @@ struct Handed {
 }
 
 /// A region in the making.
+#[derive(Clone)]
 struct Making {
     launch: ValueId,
+    range: Range,
     handed: Vec<Handed>,
     edits: Vec<Edit>,
     doubts: Vec<String>,
@@ -38,8 +41,18 @@ struct Making {
     taken: BTreeSet<String>,
     /// Names that are handed over as they are.
     bare: BTreeMap<String, ValueId>,
+    /// Names of constants that go along.
+    constants: BTreeSet<String>,
     /// What goes along with the launch.
     prelude: Vec<StatementId>,
+}
+
+impl Making {
+    fn edit(&mut self, edit: Edit) {
+        if !self.edits.contains(&edit) {
+            self.edits.push(edit);
+        }
+    }
 }
 
 /// An expression as it stands in the launch.
@@ -80,12 +93,14 @@ impl Outliner<'_, '_> {
         self.writes_by_address(span)?;
         let mut making = Making {
             launch,
+            range: range.clone(),
             handed: Vec::new(),
             edits: Vec::new(),
             doubts: Vec::new(),
             // What is local is handed over; the rest keeps its names.
             taken: names_in(self.scope.text(span)).into_iter().filter(|n| !self.is_local(n)).collect(),
             bare: BTreeMap::new(),
+            constants: BTreeSet::new(),
             prelude: alias.into_iter().collect(),
         };
         // What is behind a star of unknown length cannot be told either.
@@ -93,15 +108,17 @@ impl Outliner<'_, '_> {
             self.is_spread(arg)?;
         }
         let written = self.arguments(call);
+        // Names, the grid, then what objects hold: all else may be made of these.
         for argument in written.iter().filter(|w| is_name(self.scope.text(w.span))) {
-            if self.moves_descriptor(*argument, &mut making)? {
-                continue;
-            }
-            if !self.means_the_same(argument.value) {
+            if !self.moves_descriptor(*argument, &mut making)? {
                 self.hand(*argument, None, "", &mut making)?;
             }
         }
         self.grid(call.callee, grid, &mut making)?;
+        let path = |text: &str| is_path(text) && !is_name(text);
+        let mut paths: Vec<&Written> = written.iter().filter(|w| path(self.scope.text(w.span))).collect();
+        paths.sort_by_key(|w| self.scope.text(w.span).matches('.').count());
+        self.hand_whole(paths.into_iter(), &mut making)?;
         for arg in &call.args {
             self.argument(arg, &mut making)?;
         }
@@ -120,6 +137,8 @@ impl Outliner<'_, '_> {
         making.handed.sort_by_key(place);
         making.prelude.sort_unstable();
         let inputs = making.handed.into_iter().map(|h| h.input).collect();
+        making.prelude.sort_unstable();
+        making.prelude.dedup();
         Ok(Region::of_launch(range, inputs, making.prelude, making.edits, making.doubts))
     }
 
@@ -136,6 +155,10 @@ impl Outliner<'_, '_> {
     fn writes_nothing(&self, kernel: KernelId) -> bool {
         let kernel = self.scope.program.kernel(kernel);
         kernel.writes.is_empty() && kernel.writes_pointees.is_empty() && kernel.unresolved.is_empty()
+    }
+
+    fn hand_whole<'w>(&self, mut all: impl Iterator<Item = &'w Written>, making: &mut Making) -> Result<(), Refused> {
+        all.try_for_each(|argument| self.hand(*argument, None, "", making))
     }
 
     /// The statement that is the launch, and nothing else.
@@ -298,7 +321,19 @@ impl Outliner<'_, '_> {
     /// Hands an expression over, unless the op can work it out as well.
     fn hand(&self, written: Written, typed: Option<Typed>, name: &str, making: &mut Making) -> Result<(), Refused> {
         let text = self.scope.text(written.span);
-        if self.means_the_same(written.value) || !is_name(text) && self.is_derived(written, making) {
+        if self.means_the_same(written.value) {
+            if is_name(text) && self.is_local(text) && !self.constant(text, written.value, making) {
+                let made = self.scope.text(self.scope.body().value(written.value).span);
+                making.edit(Edit::replace(written.span, one_line(made)?));
+            }
+            return Ok(());
+        }
+        let known = |making: &Making, text: &str| making.handed.iter().find(|h| h.input.text == text).map(|h| h.input.param.clone());
+        if !is_name(text)
+            && known(making, text).is_none()
+            && let Some(edits) = self.derived(written, making)
+        {
+            edits.into_iter().for_each(|edit| making.edit(edit));
             return Ok(());
         }
         let typed = match typed {
@@ -315,8 +350,7 @@ impl Outliner<'_, '_> {
             return Ok(());
         }
         let text = one_line(text)?;
-        let known = making.handed.iter().find(|h| h.input.text == text).map(|h| h.input.param.clone());
-        let param = match known {
+        let param = match known(making, &text) {
             Some(param) => {
                 self.again(making, typed, place);
                 param
@@ -328,7 +362,7 @@ impl Outliner<'_, '_> {
                 param
             }
         };
-        making.edits.push(Edit::replace(written.span, param));
+        making.edit(Edit::replace(written.span, param));
         Ok(())
     }
 
@@ -411,6 +445,38 @@ impl Outliner<'_, '_> {
         along.any(|&name| self.scope.name(name) == text)
     }
 
+    /// A local name of something that means the same in the module: the statement that makes it goes along, if it can.
+    fn constant(&self, name: &str, value: ValueId, making: &mut Making) -> bool {
+        let body = self.scope.body();
+        if making.constants.contains(name) {
+            return true;
+        }
+        let made = body.value(value).span;
+        let text = self.scope.text(made);
+        let alone = |s: &Statement| {
+            let here = s.kind == StatementKind::Assign && s.defines.len() == 1 && self.encloses(s.parent, &making.range);
+            here && self.scope.text(s.span) == format!("{name} = {text}")
+        };
+        let mut all = body
+            .statements
+            .iter()
+            .enumerate()
+            .filter(|(_, s)| s.span.contains(made) && alone(s));
+        let constant = self
+            .locals
+            .iter()
+            .copied()
+            .find(|n| self.scope.name(*n) == name)
+            .is_some_and(|n| self.is_constant(n));
+        let found = all.next().filter(|_| constant).map(|(at, _)| StatementId(at as u32));
+        if let Some(id) = found {
+            making.constants.insert(name.to_string());
+            making.taken.insert(name.to_string());
+            making.prelude.push(id);
+        }
+        found.is_some()
+    }
+
     fn push(&self, making: &mut Making, text: String, param: &str, typed: Typed, (value, through): (ValueId, Option<Span>)) {
         if !typed.proven {
             making.doubts.push(format!("nothing proves that `{text}` is {}", word(typed.ty)));
@@ -421,6 +487,7 @@ impl Outliner<'_, '_> {
             param: param.to_string(),
             ty: typed.ty,
             written: false,
+            suspected: false,
             // Kernels take tuples, and what goes through an op arrives as a list.
             tuple: typed.ty.list,
             handed: true,
@@ -435,6 +502,7 @@ impl Outliner<'_, '_> {
             param: String::new(),
             ty: typed.ty,
             written: false,
+            suspected: false,
             tuple: false,
             handed: true,
         };
@@ -462,7 +530,7 @@ impl Outliner<'_, '_> {
             let value = making.handed[hit].value;
             let named = making.handed.iter().position(|h| !h.input.text.is_empty() && h.value == value);
             let handed = &mut making.handed[named.unwrap_or(hit)];
-            handed.input.written = true;
+            handed.input.write(write.unknown.is_some());
             if let Some(why) = &write.unknown {
                 making.doubts.push(format!("`{}`: {why}", handed.input.text));
             }

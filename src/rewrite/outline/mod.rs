@@ -19,8 +19,9 @@ use super::signature::Base;
 use super::slice::Refused;
 use super::styles::{self, Route};
 use super::{Calls, Rewrite, safety};
-use crate::facts::{MODULE, Op, ValueId};
+use crate::facts::{Call, MODULE, Op, ValueId};
 use crate::finding::Edit;
+use crate::knowledge::torch::{Effect, Shares};
 use crate::program::{Func, Inline, KernelId, Program};
 use crate::source::Span;
 use evidence::Evidence;
@@ -79,23 +80,29 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
         .iter()
         .map(|k| names::only_kernel(rewrite.program, k.iter().copied()))
         .collect();
+    let inner = matches!(func.inline, Some(Inline::Method | Inline::Closure));
     let source = |kernel| Source {
         file: func.function.file,
         own: &own,
         kernel,
-        part: matches!(func.inline, Some(Inline::Method | Inline::Closure)),
+        part: inner,
     };
     let kernel = only[0].as_deref().filter(|_| only.len() == 1);
     let whole = rewrite.names.choose_for(rewrite.program, &source(kernel), &namespace);
+    let partial = regions.len() > 1 || !inner && kernel.is_some() && does_more(&scope, &rewrite.calls, &regions[0]);
     let mut taken = Vec::new();
     for (i, region) in regions.iter().enumerate() {
         let first = kernels[i].first().map(|&k| names::kernel_name(rewrite.program, k));
-        let part = first.as_deref().unwrap_or("launch");
-        let names = match regions.len() {
-            1 => whole.clone(),
-            _ => rewrite
+        let part = match first.as_deref().unwrap_or("launch") {
+            part if regions.len() > 1 || names::adds_to(part, &own) => part,
+            _ => "kernel",
+        };
+        let names = if partial {
+            rewrite
                 .names
-                .part(rewrite.program, &source(only[i].as_deref()), &whole, part, &namespace, &taken),
+                .part(rewrite.program, &source(only[i].as_deref()), &whole, part, &namespace, &taken)
+        } else {
+            whole.clone()
         };
         taken.push(names.op.clone());
         if is_one_device {
@@ -116,11 +123,51 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
             .extend(region.inputs.iter().filter(|i| i.written).map(|i| i.param.clone()));
         outlined.doubts.extend(region.doubts.iter().cloned());
     }
-    outlined.edits.sort();
-    outlined.edits.dedup();
+    // Ops at one place stand in the order of their launches.
+    outlined.edits.sort_by_key(|edit| edit.span);
+    let all = std::mem::take(&mut outlined.edits);
+    for edit in all {
+        if !outlined.edits.contains(&edit) {
+            outlined.edits.push(edit);
+        }
+    }
+    text::close_gaps(&scope.source().text, &mut outlined.edits);
     outlined.doubts.sort();
     outlined.doubts.dedup();
     Ok(outlined)
+}
+
+/// The function computes more than what moves: its name would promise too much.
+fn does_more(scope: &Scope, calls: &Calls, region: &Region) -> bool {
+    let body = scope.body();
+    let own = region.range.statements().iter().chain(region.prelude.iter().map(|(id, _)| id));
+    let moved: Vec<(ValueId, ValueId)> = own.map(|id| body.statements[id.index()].values).collect();
+    let torch = &scope.knowledge.torch;
+    let computes = |value: ValueId, call: &Call| {
+        let fresh = |name: &str, effect: Option<&Effect>| {
+            let allocates = name.ends_with("_like") || name.starts_with("new_") || name == "clone";
+            let made = |e: &Effect, r: &Shares| match r {
+                Shares::View(of) | Shares::Maybe(of) | Shares::Views(of) => of.iter().all(|&p| &*e.params[p as usize] == "out"),
+                Shares::Fresh | Shares::FreshList => true,
+                Shares::Scalar => false,
+            };
+            !allocates && effect.is_some_and(|e| !e.results.is_empty() && e.results.iter().all(|r| made(e, r)))
+        };
+        match body.op(call.callee) {
+            Op::Attr(object, name) if scope.kind(object) == Kind::Tensor => fresh(scope.name(name), torch.method(scope.name(name))),
+            _ => {
+                let name = scope.dotted(call.callee).unwrap_or_default();
+                let given = call.args.iter().any(|a| scope.kind(a.value) == Kind::Tensor);
+                let last = name.rsplit('.').next().unwrap_or_default();
+                calls.launcher_called(scope.at, value).is_some() || given && fresh(last, torch.function(&name))
+            }
+        }
+    };
+    let work = body.iter().filter(|(id, value)| match value.op {
+        Op::Call(call) => !moved.iter().any(|range| range.0 <= *id && *id < range.1) && computes(*id, body.call(call)),
+        _ => false,
+    });
+    work.count() > 1
 }
 
 /// The values of a function's launches and calls of kernels.
@@ -216,17 +263,26 @@ pub(super) fn stem(program: &Program, func: &Func) -> String {
             return name.to_string();
         }
         let parts: Vec<&str> = facts.name(function.qualname).split('.').filter(|p| *p != "<locals>").collect();
-        let parts: Vec<String> = parts.iter().map(|p| snake(p)).collect();
+        let is_class = |p: &&&str| facts.classes.iter().any(|c| facts.name(c.name) == **p);
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|p| Some(p).filter(is_class).map_or_else(|| snake(p), |p| short(&snake(p)).to_string()))
+            .collect();
         return parts.join("_");
     };
     let class = snake(facts.name(facts.classes[class.index()].name));
-    let short = ["_function", "_func", "_fn"].iter().find_map(|end| class.strip_suffix(end));
-    let class = short.filter(|s| !s.is_empty()).unwrap_or(&class);
+    let class = short(&class);
     match name.trim_matches('_') {
         "call" if name == "__call__" => class.to_string(),
         method if method.starts_with(class) => method.to_string(),
         method => format!("{class}_{method}"),
     }
+}
+
+/// A class without what says that it is a function.
+fn short(class: &str) -> &str {
+    let short = ["_function", "_func", "_fn"].iter().find_map(|end| class.strip_suffix(end));
+    short.filter(|s| !s.is_empty()).unwrap_or(class)
 }
 
 /// `FusedRMSNorm` as `fused_rms_norm`.

@@ -44,7 +44,7 @@ impl Outliner<'_, '_> {
         }
         let mut calls = Vec::new();
         let good = |&id: &StatementId, calls: &mut Vec<String>| {
-            body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, own, calls, 8)
+            body.statements[id.index()].values.1 <= start && self.is_cheap_statement(id, (own, start), calls, 8)
         };
         if found.is_empty() || !found.iter().all(|id| good(id, &mut calls)) {
             return None;
@@ -141,13 +141,19 @@ impl Outliner<'_, '_> {
     }
 
     /// Nothing but cheap values and branches between them.
-    fn is_cheap_statement(&self, id: StatementId, own: &BTreeSet<ValueId>, calls: &mut Vec<String>, depth: u32) -> bool {
+    fn is_cheap_statement(
+        &self,
+        id: StatementId,
+        (own, start): (&BTreeSet<ValueId>, ValueId),
+        calls: &mut Vec<String>,
+        depth: u32,
+    ) -> bool {
         let Some(depth) = depth.checked_sub(1) else { return false };
         let statement = &self.scope.body().statements[id.index()];
         let mut cheap = |values: (ValueId, ValueId)| {
             ids(values).all(|v| match self.filled(v) {
                 Some(object) => own.contains(&object),
-                None => self.is_cheap(v) || self.fills_by_call(v, own) || self.is_question(v, calls),
+                None => self.is_cheap(v, (v, start)) || self.fills_by_call(v, own) || self.is_question(v, calls),
             })
         };
         match statement.kind {
@@ -160,7 +166,7 @@ impl Outliner<'_, '_> {
                         .blocks
                         .iter()
                         .flat_map(|b| &b.statements)
-                        .all(|&inner| self.is_cheap_statement(inner, own, calls, depth))
+                        .all(|&inner| self.is_cheap_statement(inner, (own, start), calls, depth))
             }
             _ => false,
         }
@@ -264,8 +270,15 @@ impl Outliner<'_, '_> {
         }
     }
 
+    /// A parameter of which attributes are read between two places, and nothing else is done with it.
+    fn is_only_read(&self, object: ValueId, between: (ValueId, ValueId)) -> bool {
+        let body = self.scope.body();
+        let reads = |v: ValueId| matches!(body.op(v), Op::Attr(o, _) if o == object);
+        matches!(body.op(object), Op::Param(_)) && self.bindings.users(object, between).all(reads)
+    }
+
     /// Costs nothing, changes nothing, and gives the same wherever it stands.
-    fn is_cheap(&self, value: ValueId) -> bool {
+    fn is_cheap(&self, value: ValueId, between: (ValueId, ValueId)) -> bool {
         let body = self.scope.body();
         match body.op(value) {
             Op::Param(_)
@@ -287,6 +300,7 @@ impl Outliner<'_, '_> {
             | Op::Unpack { .. }
             | Op::Phi(_)
             | Op::Undefined => true,
+            Op::Attr(object, _) if self.is_only_read(object, between) => true,
             // What an object holds may change in between; what a tensor or module says of itself does not.
             Op::Attr(object, _) | Op::Index(object, _) => {
                 matches!(body.op(object), Op::Free(_) | Op::Import(_) | Op::Attr(..)) && self.scope.dotted(object).is_some()

@@ -43,6 +43,8 @@ pub(super) struct Input {
     pub(super) param: String,
     pub(super) ty: Type,
     pub(super) written: bool,
+    /// Only suspected: nothing shows that it is written.
+    pub(super) suspected: bool,
     /// It arrives as a list, and is used as the tuple that it was.
     pub(super) tuple: bool,
     /// It is an argument of a launch that is moved alone: the moved text names the parameter already.
@@ -50,6 +52,11 @@ pub(super) struct Input {
 }
 
 impl Input {
+    pub(super) fn write(&mut self, suspected: bool) {
+        self.suspected = suspected && (!self.written || self.suspected);
+        self.written = true;
+    }
+
     /// Something that is read from an object.
     pub(super) fn is_path(&self) -> bool {
         !self.handed && self.text.contains(['.', '['])
@@ -225,6 +232,7 @@ impl Outliner<'_, '_> {
             return Err("the launch stands among statements that leave the function".to_string());
         }
         self.stays(values)?;
+        self.fetches_no_tensor(values)?;
         let span = self.span(&range);
         let mut doubts = Vec::new();
         let (mut inputs, prelude) = self.inputs(&range, needed, (values, span), &mut doubts)?;
@@ -250,7 +258,8 @@ impl Outliner<'_, '_> {
         inputs.sort_by_key(|i| {
             let params = &self.scope.function().params;
             let root = i.text.split(['.', '[']).next().unwrap_or_default();
-            let at = params.iter().position(|p| self.scope.name(p.name) == root && root != "self");
+            let object = matches!(root, "self" | "cls" | "ctx");
+            let at = params.iter().position(|p| self.scope.name(p.name) == root && !object);
             (at.unwrap_or(params.len()), !i.ty.is_tensor())
         });
         name_params(&mut inputs, self.taken_names(&range, &prelude));
@@ -334,6 +343,28 @@ impl Outliner<'_, '_> {
         Ok(())
     }
 
+    /// A tensor that a call of the process finds is handed over: who calls the op must see what it reads.
+    fn fetches_no_tensor(&self, values: (ValueId, ValueId)) -> Result<(), Refused> {
+        let body = self.scope.body();
+        for v in ids(values).filter(|&v| self.types.evidence.role(v) == Some(super::evidence::Role::Pointer)) {
+            let mut root = v;
+            while let Op::Attr(object, _) = body.op(root) {
+                root = object;
+            }
+            let asks = |call: &crate::facts::Call| call.args.is_empty() && self.scope.dotted(call.callee).is_some();
+            if let Op::Call(call) = body.op(root)
+                && root != v
+                && asks(body.call(call))
+            {
+                return Err(format!(
+                    "`{}` would be read inside of the op, which is not given it",
+                    short(self.scope, v)
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// What the range needs from outside, and the statements in front of it that go with it.
     fn inputs(
         &self,
@@ -364,7 +395,10 @@ impl Outliner<'_, '_> {
                 let statement = &self.scope.body().statements[id.index()];
                 prelude.push(id);
                 let (uses, defines) = self.names_of(id);
-                let more = uses.into_iter().filter(|n| !defines.contains(n) && seen.insert(*n));
+                // Of an object it may read other attributes than what was seen before.
+                let whole = |n: Name, found: &[Found]| found.iter().any(|f| f.input.text == self.scope.name(n));
+                let object = |n: Name| self.scope.function().param(n).is_some() && !whole(n, &found);
+                let more = uses.into_iter().filter(|n| !defines.contains(n) && (seen.insert(*n) || object(*n)));
                 // A function reads names when it is called.
                 let (values, span) = if self.is_function(id) {
                     own
@@ -421,12 +455,26 @@ impl Outliner<'_, '_> {
             if !typed.proven {
                 doubts.push(format!("nothing proves that `{text}` is {}", word(typed.ty)));
             }
-            let mut input = Found::new(text.to_string(), typed.ty, used);
+            let ty = self.narrowed(typed.ty, &used, values);
+            let mut input = Found::new(text.to_string(), ty, used);
             input.input.tuple = tuple;
-            found.push(input);
+            add(found, input);
             return Ok(());
         }
         self.paths(name, &used, values, span, found, doubts)
+    }
+
+    /// A tensor whose attributes are read wherever the range runs is there.
+    fn narrowed(&self, ty: Type, used: &[ValueId], values: (ValueId, ValueId)) -> Type {
+        let body = self.scope.body();
+        let asked = |v: ValueId| matches!(body.op(v), Op::Attr(object, _) | Op::Index(object, _) if used.contains(&object));
+        let reads: Vec<ValueId> = used
+            .iter()
+            .flat_map(|&v| self.bindings.users(v, values))
+            .filter(|v| asked(*v))
+            .collect();
+        let optional = ty.optional && !(ty.is_tensor() && !ty.list && self.always_read(&reads, values));
+        Type { optional, ..ty }
     }
 
     /// The range stands where `isinstance` has told that a name is a tensor.
@@ -550,9 +598,12 @@ impl Outliner<'_, '_> {
                         if !self.always_read(&reads, values) && !attribute.is_some_and(|a| self.is_set(a)) {
                             doubts.push(format!("`{path}` would be read where it may not exist"));
                         }
-                        let mut input = Found::new(path, typed.ty, reads);
+                        let mut ty = self.narrowed(typed.ty, &reads, values);
+                        // What is read under a condition alone may be missing without it.
+                        ty.optional |= ty.base == Base::Tensor && !ty.list && !self.always_read(&reads, values);
+                        let mut input = Found::new(path, ty, reads);
                         input.input.tuple = tuple;
-                        found.push(input);
+                        add(found, input);
                     }
                     None if attribute.is_some() && prefix.matches('.').count() < 4 => todo.push((path, reads)),
                     None => return Err(format!("it cannot be told what `{path}` is")),
@@ -690,7 +741,7 @@ impl Outliner<'_, '_> {
                 let leads = found.values.iter().any(|v| origins.contains(v));
                 if leads && shares.clone().any(|s| s.piece == write.piece) {
                     passed = true;
-                    found.input.written = true;
+                    found.input.write(write.unknown.is_some());
                     if let Some(why) = &write.unknown {
                         doubts.push(format!("`{}`: {why}", found.input.text));
                     }
@@ -795,11 +846,20 @@ impl Found {
                 param,
                 ty,
                 written: false,
+                suspected: false,
                 tuple: false,
                 handed: false,
             },
             values,
         }
+    }
+}
+
+/// The same name or path once more is no input of its own.
+fn add(found: &mut Vec<Found>, input: Found) {
+    match found.iter_mut().find(|f| f.input.text == input.input.text) {
+        Some(known) => known.values.extend(input.values),
+        None => found.push(input),
     }
 }
 
@@ -817,7 +877,9 @@ fn name_params(inputs: &mut [Input], mut taken: BTreeSet<String>) {
             let parts: Vec<String> = parts[parts.len() - n..].iter().map(word).collect();
             parts.join("_")
         };
-        let free = |name: &String| !name.is_empty() && !taken.contains(name) && !is_keyword(name);
+        // Where a tensor lies says nothing of what it is: `total_len.gpu`.
+        let tells = |name: &String| parts.len() < 3 || !matches!(name.as_str(), "gpu" | "cpu" | "data" | "tensor");
+        let free = |name: &String| !name.is_empty() && !taken.contains(name) && !is_keyword(name) && tells(name);
         let name = (1..=parts.len()).map(tail).find(free);
         let numbered = || (2..).map(|i| format!("{}_{i}", tail(parts.len()))).find(free);
         let name = name.or_else(numbered).unwrap_or_else(|| tail(parts.len()));

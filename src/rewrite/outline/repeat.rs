@@ -1,6 +1,7 @@
 //! Inputs that need not be handed over: constants, and what tensors that are handed over tell of themselves.
 
-use super::super::scope::Kind;
+use super::super::evidence::bound;
+use super::super::scope::{Kind, Scope};
 use super::live::Range;
 use super::region::{Input, Outliner};
 use super::values::{ids, operands};
@@ -12,6 +13,69 @@ use std::rc::Rc;
 /// What a tensor says of itself whether or not an op is around.
 const ATTRIBUTES: [&str; 5] = ["shape", "dtype", "device", "ndim", "itemsize"];
 const METHODS: [&str; 6] = ["size", "stride", "numel", "nelement", "dim", "element_size"];
+
+/// Those that ask for sizes alone.
+const SIZES: [&str; 6] = ["shape", "ndim", "size", "numel", "nelement", "dim"];
+
+/// Methods whose result has the sizes of the tensor.
+const KEEPING: [&str; 9] = ["contiguous", "to", "float", "half", "bfloat16", "double", "type", "detach", "clone"];
+
+/// The value that a tensor has its sizes from: `x` for `x.to(dtype).contiguous()`.
+fn same_sizes(scope: &Scope, value: ValueId, depth: u32) -> Option<ValueId> {
+    let depth = depth.checked_sub(1)?;
+    let body = scope.body();
+    let all = |parts: &[ValueId]| {
+        let mut roots = parts.iter().map(|&v| same_sizes(scope, v, depth));
+        let first = roots.next()??;
+        roots.all(|root| root == Some(first)).then_some(first)
+    };
+    match body.op(value) {
+        Op::Select(_, a, b) => all(&[a, b]),
+        Op::Phi(items) if body.items(items).iter().all(|v| *v < value) => all(body.items(items)),
+        Op::Call(call) => match body.op(body.call(call).callee) {
+            Op::Attr(object, name) if KEEPING.contains(&scope.name(name)) && scope.dotted(object).is_none() => {
+                same_sizes(scope, object, depth)
+            }
+            _ => through_helper(scope, value, None, depth).or(Some(value)),
+        },
+        Op::Unpack {
+            value: whole,
+            index,
+            rest: false,
+        } => through_helper(scope, whole, Some(usize::from(index)), depth).or(Some(value)),
+        _ => Some(value),
+    }
+}
+
+/// The same for what a function of the project hands back, or a part of it: the argument that it has its sizes from.
+fn through_helper(scope: &Scope, value: ValueId, part: Option<usize>, depth: u32) -> Option<ValueId> {
+    let body = scope.body();
+    let Op::Call(call) = body.op(value) else { return None };
+    let call = body.call(call);
+    let at = scope.project_function(call.callee)?;
+    let inner = Scope::new(scope.program, scope.knowledge, at);
+    let returned = inner.body().iter().filter_map(|(_, v)| match v.op {
+        Op::Return(result) => Some(result),
+        _ => None,
+    });
+    let mut params = returned.map(|result| {
+        let result = match (part, inner.body().op(result)) {
+            (None, _) => result,
+            (Some(at), Op::Tuple(items)) => *inner.body().items(items).get(at)?,
+            (Some(_), _) => return None,
+        };
+        match inner.body().op(same_sizes(&inner, result, depth)?) {
+            Op::Param(param) => Some(param),
+            _ => None,
+        }
+    });
+    let first = params.next()??;
+    if !params.all(|param| param == Some(first)) {
+        return None;
+    }
+    let given = (0..call.args.len()).find(|&i| bound(scope.program, scope, call, i, at) == Some(first))?;
+    same_sizes(scope, call.args[given].value, depth)
+}
 
 /// The one statement that makes a name, if it can be written once more: found once for all regions of a function.
 #[derive(Default)]
@@ -26,6 +90,8 @@ struct Definition {
     uses: Names,
     /// It does nothing but ask tensors.
     asks: bool,
+    /// It asks for nothing but their sizes.
+    sizes: bool,
     /// Statements that read one of its names.
     readers: Vec<StatementId>,
 }
@@ -74,7 +140,9 @@ impl Outliner<'_, '_> {
             }
             for &used in definition.uses.iter().filter(|n| self.locals.contains(n)) {
                 let named = self.bindings.named(used);
-                let steady = self.is_constant(used) || named.reaching(statement.values.0) == named.reaching(start);
+                let (then, now) = (named.reaching(statement.values.0), named.reaching(start));
+                let root = |v: Option<ValueId>| v.and_then(|v| same_sizes(self.scope, v, 12));
+                let steady = self.is_constant(used) || then == now || definition.sizes && root(now).is_some() && root(then) == root(now);
                 if !steady || named.reaching(start).is_none() {
                     return None;
                 }
@@ -119,6 +187,7 @@ impl Outliner<'_, '_> {
             id,
             uses: statement.uses.clone(),
             asks: !values().any(computes) && values().any(|v| self.asks(v)),
+            sizes: values().all(|v| !self.asks(v) || self.asks_for_sizes(v)),
             readers: all()
                 .filter(|(_, s)| s.uses.iter().any(|n| statement.defines.contains(n)))
                 .map(|(id, _)| id)
@@ -164,6 +233,15 @@ impl Outliner<'_, '_> {
                 matches!(body.op(callee), Op::Attr(_, name) if METHODS.contains(&self.scope.name(name))) && self.asks(callee)
             }
             _ => false,
+        }
+    }
+
+    fn asks_for_sizes(&self, value: ValueId) -> bool {
+        let body = self.scope.body();
+        let asked = |v: ValueId| matches!(body.op(v), Op::Attr(_, name) if SIZES.contains(&self.scope.name(name)));
+        match body.op(value) {
+            Op::Call(call) => asked(body.call(call).callee),
+            _ => asked(value),
         }
     }
 

@@ -50,11 +50,14 @@ impl Outline<'_, '_> {
         let (moved, replaced) = self.moved(&inner)?;
         let fake = self.fake(&inner)?;
         let mutated: Vec<String> = self.region.inputs.iter().filter(|i| i.written).map(|i| i.param.clone()).collect();
+        let suspected = self.region.inputs.iter().filter(|i| i.suspected);
+        let suspected: Vec<String> = suspected.map(|i| i.param.clone()).collect();
         let op = OpText {
             route: self.route,
             namespace: self.namespace,
             op: &self.names.op,
             mutated: &mutated,
+            suspected: &suspected,
             implementation: &private,
             fake_name: &fake_name,
             fake: fake.as_ref(),
@@ -73,7 +76,7 @@ impl Outline<'_, '_> {
         );
         let mut body = moved;
         if !self.region.outputs.is_empty() {
-            body.push(format!("{inner}return {}", self.outputs()));
+            body.push(format!("{inner}return {}", self.outputs_within(&inner, "return ".len())));
         }
         let work = self.function(&private, &annotations, &body, &site.indent);
         let fake = op.needs_fake().then(|| {
@@ -118,7 +121,7 @@ impl Outline<'_, '_> {
             return Err("the function shares its line with another statement".to_string());
         }
         Ok(Site {
-            offset: comment_above(source, line),
+            offset: banner_above(&source.text, comment_above(source, line)),
             indent,
         })
     }
@@ -128,11 +131,34 @@ impl Outline<'_, '_> {
         names.join(", ")
     }
 
-    fn returns(&self) -> String {
-        match self.region.outputs.len() {
-            0 => "None".to_string(),
-            n => tensors(self.scope, n, n > 1),
+    /// The same, one a line in parentheses where they do not fit behind an indentation and what stands around them.
+    fn outputs_within(&self, indent: &str, around: usize) -> String {
+        let line = self.outputs();
+        if indent.len() + around + line.chars().count() <= self.scope.width() {
+            return line;
         }
+        let unit = &self.scope.facts().layout.indent;
+        let names = self
+            .region
+            .outputs
+            .iter()
+            .map(|n| format!("{indent}{unit}{},\n", self.scope.name(*n)));
+        format!("(\n{}{indent})", names.collect::<String>())
+    }
+
+    fn returns(&self, indent: &str) -> String {
+        let n = self.region.outputs.len();
+        if n == 0 {
+            return "None".to_string();
+        }
+        let line = tensors(self.scope, n, n > 1);
+        let one = tensors(self.scope, 1, false);
+        if indent.len() + ") -> :".len() + line.len() <= self.scope.width() {
+            return line;
+        }
+        let unit = &self.scope.facts().layout.indent;
+        let open = line.split('[').next().unwrap_or_default();
+        format!("{open}[\n{}{indent}]", format!("{indent}{unit}{one},\n").repeat(n))
     }
 
     /// `def name(…) -> …:` with a body.
@@ -144,7 +170,7 @@ impl Outline<'_, '_> {
             .zip(annotations)
             .map(|(input, annotation)| format!("{}: {annotation}", input.param))
             .collect();
-        let returns = self.returns();
+        let returns = self.returns(indent);
         let one = format!("{indent}def {name}({}) -> {returns}:", params.join(", "));
         let header = if one.chars().count() <= self.scope.width() {
             one
@@ -186,7 +212,7 @@ impl Outline<'_, '_> {
         let prefix = match self.region.outputs.as_slice() {
             [] => String::new(),
             _ if self.returned().is_some() => "return ".to_string(),
-            _ => format!("{} = ", self.outputs()),
+            _ => format!("{} = ", self.outputs_within(indent, " = (".len())),
         };
         let in_place = matches!(self.route, Route::House(_, style) if style.form == Form::Decorator);
         let callee = if in_place {
@@ -196,7 +222,11 @@ impl Outline<'_, '_> {
         };
         let arguments: Vec<String> = self.region.inputs.iter().map(handed).collect();
         let unit = self.scope.facts().layout.indent.as_str();
-        let call = signature::call_within(self.scope.width(), &prefix, &callee, &arguments, (indent, unit));
+        let (above, prefix) = match prefix.rsplit_once('\n') {
+            Some((above, last)) => (format!("{indent}{above}\n"), last.trim_start()),
+            None => (String::new(), prefix.as_str()),
+        };
+        let call = above + &signature::call_within(self.scope.width(), prefix, &callee, &arguments, (indent, unit));
         let newline = source.slice(replaced).ends_with(['\n', '\r']);
         if newline { call + "\n" } else { call }
     }
@@ -230,7 +260,7 @@ impl Outline<'_, '_> {
     fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
         let range = &self.region.range;
         let last = self.scope.body().statements[range.block[range.last].index()].span.end;
-        let mut lines = self.made_again(indent, None)?;
+        let mut lines = Vec::new();
         for (id, _) in &self.region.prelude {
             let statement = &self.scope.body().statements[id.index()];
             lines.extend(self.lines(statement.span.start, statement.span.end, indent)?.0);
@@ -238,23 +268,34 @@ impl Outline<'_, '_> {
         }
         let (own, span) = self.lines(self.first(), last, indent)?;
         lines.extend(own);
+        self.made_again(indent, &mut lines)?;
         Ok((lines, self.returned().map_or(span, |end| Span::new(span.start, end))))
     }
 
-    /// What arrives as something else is made what it was, where it is used: everywhere, or in these lines.
-    fn made_again(&self, indent: &str, within: Option<&[String]>) -> Result<Vec<String>, Refused> {
-        let used = |i: &&Input| within.is_none_or(|lines| lines.iter().any(|line| mentions(line, &i.param)));
-        let mut lines = Vec::new();
-        for input in self.region.inputs.iter().filter(used) {
-            let param = &input.param;
-            if input.tuple {
-                lines.push(format!("{indent}{param} = tuple({param})"));
-            } else if input.ty.base == Base::TritonDtype {
+    /// What arrives as something else is made what it was, where these lines use it: a tuple where the launch takes it, if it can be.
+    fn made_again(&self, indent: &str, lines: &mut Vec<String>) -> Result<(), Refused> {
+        let mut made = Vec::new();
+        for input in &self.region.inputs {
+            let name = &input.param;
+            let uses = |lines: &[String]| lines.iter().any(|line| mentions(line, name));
+            if input.ty.base == Base::TritonDtype && uses(lines) {
                 let language = triton_language(self.scope).ok_or("no name of its file is `triton.language`")?;
-                lines.push(format!("{indent}{param} = {language}.dtype({param})"));
+                made.push(format!("{indent}{name} = {language}.dtype({name})"));
+            }
+            if !input.tuple || !uses(lines) {
+                continue;
+            }
+            let grid = format!("[{name}](");
+            let bare: Vec<String> = lines.iter().map(|line| line.replace(&grid, "")).collect();
+            if uses(&bare) {
+                made.push(format!("{indent}{name} = tuple({name})"));
+            } else {
+                let tuple = format!("[tuple({name})](");
+                lines.iter_mut().for_each(|line| *line = line.replace(&grid, &tuple));
             }
         }
-        Ok(lines)
+        lines.splice(0..0, made);
+        Ok(())
     }
 
     /// Removes the statements that only the moved ones need.
@@ -337,10 +378,9 @@ impl Outline<'_, '_> {
         let simple = outputs.len() == 1 && only.is_some_and(|at| lines[at + 1..].iter().all(|l| continues(l, indent)));
         match only.filter(|_| simple) {
             Some(at) => lines[at] = format!("{indent}return {}", &lines[at][start.len()..]),
-            None => lines.push(format!("{indent}return {result}")),
+            None => lines.push(format!("{indent}return {}", self.outputs_within(indent, "return ".len()))),
         }
-        let made = self.made_again(indent, Some(&lines))?;
-        lines.splice(0..0, made);
+        self.made_again(indent, &mut lines)?;
         let like = match lines.as_slice() {
             [one] => self.like(one.trim()),
             _ => None,
@@ -384,6 +424,45 @@ fn triton_language(scope: &Scope) -> Option<String> {
         dotted == "triton.language" || dotted.ends_with(".tl")
     });
     named.next().map(|i| facts.name(i.bound).to_string())
+}
+
+/// Where the comment begins that heads the part of the file below it (`# ------`), if nothing but blank lines stands in between.
+fn banner_above(text: &str, at: u32) -> u32 {
+    let head = text[..at as usize].trim_end();
+    let mut start = head.len();
+    for line in head.rsplit('\n').take_while(|line| line.starts_with('#')) {
+        start = (line.as_ptr() as usize) - (text.as_ptr() as usize);
+    }
+    let rule = |line: &str| {
+        let line = line.trim_end();
+        ['-', '=', '#', '*'].iter().any(|c| line.ends_with(&c.to_string().repeat(8)))
+    };
+    let heads = head[start..].lines().any(rule);
+    if heads { start as u32 } else { at }
+}
+
+/// Of two blank lines around lines that go, one goes too. `edits` are sorted.
+pub(super) fn close_gaps(text: &str, edits: &mut Vec<Edit>) {
+    let goes = |edit: &Edit| edit.content.is_empty() && text[..edit.span.end as usize].ends_with('\n');
+    let mut closed: Vec<Edit> = Vec::new();
+    for edit in edits.drain(..) {
+        match closed
+            .last_mut()
+            .filter(|last| last.span.end == edit.span.start && goes(last) && goes(&edit))
+        {
+            Some(last) => last.span.end = edit.span.end,
+            None => closed.push(edit),
+        }
+    }
+    let blank = |line: &str| line.trim().is_empty();
+    for edit in closed.iter_mut().filter(|edit| goes(edit)) {
+        let above = text[..edit.span.start as usize].lines().next_back();
+        let below = text[edit.span.end as usize..].split_inclusive('\n').next();
+        if let Some(below) = below.filter(|below| blank(below) && above.is_some_and(blank)) {
+            edit.span.end += below.len() as u32;
+        }
+    }
+    *edits = closed;
 }
 
 /// A line that belongs to the statement above it.

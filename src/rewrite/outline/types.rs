@@ -185,9 +185,12 @@ impl Types<'_, '_> {
             evidence: &evidence,
         };
         let all: Vec<ValueId> = values::of_name(scope.function(), name).into_iter().collect();
+        // Joins are made of what is assigned; `x if ready else None` is assigned itself.
+        let assigned = scope.function().assigned.iter().find(|a| a.0 == name);
+        let own = |v: ValueId| assigned.is_some_and(|a| a.1.contains(&v));
         let bound: Vec<ValueId> = all
             .into_iter()
-            .filter(|&v| !matches!(scope.body().op(v), Op::Select(..) | Op::Phi(_)))
+            .filter(|&v| own(v) || !matches!(scope.body().op(v), Op::Select(..) | Op::Phi(_)))
             .collect();
         inner.join(&bound)
     }
@@ -306,7 +309,11 @@ impl Types<'_, '_> {
             },
             _ => typed,
         };
-        let lacking = default == Some(Op::Const(Const::None)) || self.compared_with_none(value);
+        let absent = |types: &std::rc::Rc<super::super::types::Types>| types.param(self.scope.at, index).is_some_and(|t| t.ty.optional);
+        let lacking = default == Some(Op::Const(Const::None))
+            || self.compared_with_none(value)
+            || self.evidence.may_be_absent(value)
+            || annotated.is_none() && self.scope.types().is_some_and(absent);
         let ty = Type {
             optional: typed.ty.optional || lacking,
             ..typed.ty

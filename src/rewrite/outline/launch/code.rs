@@ -29,6 +29,11 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_') && !text.starts_with(|c: char| c.is_ascii_digit())
 }
 
+/// `seq_lens` or `batch.seq_lens`, and nothing else.
+pub(super) fn is_path(text: &str) -> bool {
+    text.split('.').all(is_name)
+}
+
 /// Names that code reads: no attributes, no keywords of calls.
 pub(super) fn names_in(text: &str) -> BTreeSet<String> {
     let word = |c: char| c.is_alphanumeric() || c == '_';

@@ -1,13 +1,12 @@
 //! The grid of a launch that moves alone.
 
-use super::super::super::fake::short;
 use super::super::super::signature;
 use super::super::super::signature::Base;
 use super::super::super::slice::Refused;
 use super::super::region::Outliner;
 use super::super::types::{Typed, is_schema_type};
 use super::super::values;
-use super::code::{is_name, names_in};
+use super::code::{is_name, is_path, names_in};
 use super::{Making, Written};
 use crate::facts::{Body, FunctionId, Name, Op, Statement, StatementId, StatementKind, ValueId};
 use crate::source::Span;
@@ -28,30 +27,12 @@ impl Outliner<'_, '_> {
             return self.grid_function(id, span, making);
         }
         if let (Op::Tuple(items) | Op::List(items), true) = (body.op(grid), whole.contains(body.value(grid).span)) {
-            let text = self.scope.text(span);
-            let trimmed = text.trim();
-            let inner = trimmed
-                .strip_prefix(['(', '['])
-                .and_then(|t| t.strip_suffix([')', ']']))
-                .unwrap_or(trimmed);
-            let parts = signature::split(inner, ',');
-            let items = body.items(items);
-            if parts.len() != items.len() {
-                return Err(format!("`{}` is a grid that cannot be read", short(self.scope, grid)));
-            }
-            for (i, (part, &value)) in parts.iter().zip(items).enumerate() {
-                let part = part.trim();
-                if matches!(body.op(value), Op::Star(_)) {
-                    return Err(format!("`{part}` is of unknown length: how many parts the grid has is not known"));
-                }
-                let start = span.start + (part.as_ptr() as usize - text.as_ptr() as usize) as u32;
-                let written = Written {
-                    value,
-                    span: Span::new(start, start + part.len() as u32),
-                    through: None,
-                };
-                self.hand(written, Some(Typed::of(Base::Int)), &format!("grid_{i}"), making)?;
-            }
+            return self.grid_display(body.items(items), span, making);
+        }
+        if let Some((statement, items, display)) = self.grid_made_before(grid, span, making) {
+            self.grid_display(&items, display, making)?;
+            making.taken.extend(names_in(self.scope.text(span)));
+            making.prelude.push(statement);
             return Ok(());
         }
         let written = Written {
@@ -66,6 +47,134 @@ impl Outliner<'_, '_> {
             .or(self.is_tuple(grid).then_some(ints))
             .ok_or_else(|| self.unread_grid(grid, span))?;
         self.hand(written, Some(typed), "grid", making)
+    }
+
+    /// The parts of a grid, where they are written.
+    fn grid_display(&self, items: &[ValueId], span: Span, making: &mut Making) -> Result<(), Refused> {
+        let text = self.scope.text(span);
+        let trimmed = text.trim();
+        let inner = trimmed
+            .strip_prefix(['(', '['])
+            .and_then(|t| t.strip_suffix([')', ']']))
+            .unwrap_or(trimmed);
+        let parts = signature::split(inner, ',');
+        if parts.len() != items.len() {
+            return Err(format!("`{trimmed}` is a grid that cannot be read"));
+        }
+        for (i, (part, &value)) in parts.iter().zip(items).enumerate() {
+            let part = part.trim();
+            if matches!(self.scope.body().op(value), Op::Star(_)) {
+                return Err(format!("`{part}` is of unknown length: how many parts the grid has is not known"));
+            }
+            let start = span.start + (part.as_ptr() as usize - text.as_ptr() as usize) as u32;
+            let written = Written {
+                value,
+                span: Span::new(start, start + part.len() as u32),
+                through: None,
+            };
+            if !self.hand_leaves(written, making) {
+                let name = self.name_among_arguments(part, making).unwrap_or_else(|| format!("grid_{i}"));
+                self.hand(written, Some(Typed::of(Base::Int)), &name, making)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kernel calls an argument that is written like this.
+    fn name_among_arguments(&self, text: &str, making: &Making) -> Option<String> {
+        let Op::Call(call) = self.scope.body().op(making.launch) else {
+            return None;
+        };
+        let call = self.scope.body().call(call);
+        let same = |w: &Written| self.scope.text(w.span) == text;
+        let found = self.arguments(call).into_iter().find(same)?;
+        self.param_name(making.launch, found.value)
+    }
+
+    /// `grid = (…)` in front of the launch, made of names that mean the same at the launch: the statement, and the display.
+    fn grid_made_before(&self, grid: ValueId, span: Span, making: &Making) -> Option<(StatementId, Vec<ValueId>, Span)> {
+        let body = self.scope.body();
+        let Op::Tuple(items) = body.op(grid) else { return None };
+        let name = self.scope.text(span).trim();
+        let at = body.statements.iter().position(|s| {
+            let own = s.kind == StatementKind::Assign && s.defines.len() == 1;
+            own && self.scope.name(s.defines[0]) == name && s.span.contains(body.value(grid).span)
+        })?;
+        let statement = &body.statements[at];
+        let display = body.value(grid).span;
+        let text = self.scope.text(statement.span);
+        let alone = text.strip_prefix(name)?.trim_start().strip_prefix('=')?.trim_start();
+        let start = body.statement_of(making.launch).map(|s| body.statements[s.index()].values.0)?;
+        let steady = |n: &Name| {
+            let named = self.bindings.named(*n);
+            let here = named.reaching(statement.values.0);
+            !self.locals.contains(n) || here.is_some() && here == named.reaching(start)
+        };
+        let whole = alone.trim_matches(['(', ')']) == self.scope.text(display).trim_matches(['(', ')']);
+        let near = self.encloses(statement.parent, &making.range);
+        (whole && near && is_name(name) && statement.uses.iter().all(steady))
+            .then(|| (StatementId(at as u32), body.items(items).to_vec(), display))
+    }
+
+    /// Hands over what a number is made of, where the op can then work it out.
+    fn hand_leaves(&self, written: Written, making: &mut Making) -> bool {
+        let text = self.scope.text(written.span);
+        if is_path(text) {
+            return false;
+        }
+        let before = making.clone();
+        let done = self.hand_made_of(written, making).is_some() && self.derived(written, making).is_some();
+        if done {
+            // It adds nothing that was not there: only paths in it are written anew.
+            let handed = self.hand(written, Some(Typed::of(Base::Int)), "", making);
+            debug_assert!(handed.is_ok());
+        } else {
+            *making = before;
+        }
+        done
+    }
+
+    fn hand_made_of(&self, written: Written, making: &mut Making) -> Option<()> {
+        let body = self.scope.body();
+        let start = body.statement_of(making.launch).map(|s| body.statements[s.index()].values.0)?;
+        let names = names_in(self.scope.text(written.span));
+        for name in names.iter().filter(|n| self.is_local(n)) {
+            if making.bare.contains_key(name) || making.constants.contains(name) {
+                continue;
+            }
+            let id = self.locals.iter().copied().find(|n| self.scope.name(*n) == name.as_str())?;
+            let value = self.bindings.named(id).reaching(start)?;
+            if self.means_the_same(value) {
+                self.constant(name, value, making).then_some(())?;
+                continue;
+            }
+            let within = |v: &ValueId| written.span.contains(body.value(*v).span);
+            let all = body.iter().map(|(v, _)| v).filter(within);
+            let read: Vec<ValueId> = all
+                .filter(|v| matches!(body.op(*v), Op::Attr(object, _) if object == value))
+                .collect();
+            match self.typed(making.launch, value, name) {
+                Ok(typed) if typed.proven && matches!(typed.ty.base, Base::Int | Base::Tensor) && !typed.ty.list => {
+                    self.push(making, name.clone(), name, typed, (value, None));
+                    making.bare.insert(name.clone(), value);
+                }
+                _ if read.is_empty() => return None,
+                _ => {
+                    for v in read {
+                        let span = body.value(v).span;
+                        let path = Written {
+                            value: v,
+                            span,
+                            through: None,
+                        };
+                        let typed = self.typed(making.launch, v, self.scope.text(span)).ok()?;
+                        (typed.proven && typed.ty.base == Base::Int && !typed.ty.list).then_some(())?;
+                        self.hand(path, Some(typed), "", making).ok()?;
+                    }
+                }
+            }
+        }
+        Some(())
     }
 
     /// Why a grid cannot be handed over.

@@ -2,7 +2,7 @@
 
 use super::super::super::kernel_use;
 use super::super::super::scope::{Kind, counts, imported};
-use super::super::super::signature::{Base, Type};
+use super::super::super::signature::{self, Base, Type};
 use super::super::super::slice::Refused;
 use super::super::super::spread::spread;
 use super::super::evidence::{self, Role};
@@ -12,6 +12,7 @@ use super::super::values;
 use super::code::names_in;
 use super::{Making, Written};
 use crate::facts::{ArgKind, Name, Op, ValueId};
+use crate::finding::Edit;
 use crate::program::KernelId;
 use crate::source::{FileId, Span};
 
@@ -89,43 +90,71 @@ impl Outliner<'_, '_> {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Made of names that are handed over, by what a tensor says of itself and by numbers.
-    pub(super) fn is_derived(&self, written: Written, making: &Making) -> bool {
-        let names = names_in(self.scope.text(written.span));
-        names.iter().filter(|n| self.is_local(n)).all(|n| making.bare.contains_key(n))
-            && self.is_plain(written.value, written.span, making, 12)
+    /// Made of what is handed over, by what a tensor says of itself and by numbers: what must be written for the paths in it.
+    pub(super) fn derived(&self, written: Written, making: &Making) -> Option<Vec<Edit>> {
+        let mut edits = Vec::new();
+        if !self.is_plain(written.value, written.span, making, &mut edits, 12) {
+            return None;
+        }
+        edits.sort();
+        edits.dedup();
+        // Names that stand for something else than their value here cannot be seen among the values.
+        let paths: Vec<Edit> = edits.iter().map(|e| Edit::replace(e.span, "")).collect();
+        let rest = signature::edited(self.scope, written.span, &paths);
+        let names = names_in(&rest);
+        let all = names
+            .iter()
+            .filter(|n| self.is_local(n))
+            .all(|n| making.bare.contains_key(n) || making.constants.contains(n));
+        all.then_some(edits)
     }
 
-    pub(super) fn is_plain(&self, value: ValueId, span: Span, making: &Making, depth: u32) -> bool {
+    /// `self.scale` that is an argument of its own, too: the parameter, and whether it is a tensor.
+    fn handed_path(&self, value: ValueId, span: Span, making: &Making) -> Option<(String, bool)> {
+        let own = self.scope.body().value(value).span;
+        if !matches!(self.scope.body().op(value), Op::Attr(..)) || !span.contains(own) {
+            return None;
+        }
+        let text = self.scope.text(own);
+        let found = making.handed.iter().find(|h| !h.input.text.is_empty() && h.input.text == text)?;
+        Some((found.input.param.clone(), found.input.ty.is_tensor()))
+    }
+
+    fn is_plain(&self, value: ValueId, span: Span, making: &Making, edits: &mut Vec<Edit>, depth: u32) -> bool {
         const ASKS: [&str; 5] = ["stride", "size", "numel", "element_size", "dim"];
         let Some(depth) = depth.checked_sub(1) else { return false };
         let body = self.scope.body();
         if !span.contains(body.value(value).span) {
-            return making.bare.values().any(|v| *v == value);
+            return self.means_the_same(value) || making.bare.values().any(|v| *v == value);
         }
-        let plain = |v: ValueId| self.is_plain(v, span, making, depth);
+        if let Some((param, _)) = self.handed_path(value, span, making) {
+            edits.push(Edit::replace(body.value(value).span, param));
+            return true;
+        }
+        let is_tensor =
+            |v: ValueId| self.scope.kind(v) == Kind::Tensor || self.handed_path(v, span, making).is_some_and(|(_, tensor)| tensor);
+        let mut plain = |v: ValueId| self.is_plain(v, span, making, edits, depth);
         match body.op(value) {
             Op::Const(_) => true,
             Op::Unary(_, a) => plain(a),
             Op::Binary(_, a, b) | Op::Compare(_, a, b) => plain(a) && plain(b),
             Op::Attr(object, name) => {
                 self.is_of_module(value)
-                    || self.scope.kind(object) == Kind::Tensor
-                        && matches!(self.scope.name(name), "shape" | "dtype" | "ndim")
-                        && plain(object)
+                    || is_tensor(object) && matches!(self.scope.name(name), "shape" | "dtype" | "ndim") && plain(object)
             }
-            Op::Index(object, at) => self.scope.kind(object) == Kind::Shape && plain(object) && plain(at),
-            Op::Free(_) => self.is_of_module(value),
+            Op::Index(object, at) => {
+                let shape = |v: ValueId| matches!(body.op(v), Op::Attr(o, name) if self.scope.name(name) == "shape" && is_tensor(o));
+                (self.scope.kind(object) == Kind::Shape || shape(object)) && plain(object) && plain(at)
+            }
+            Op::Free(name) => self.is_of_module(value) || making.bare.contains_key(self.scope.name(name)),
             Op::Call(call) => {
                 let call = body.call(call);
-                let asks = match body.op(call.callee) {
-                    Op::Attr(object, name) => {
-                        self.scope.kind(object) == Kind::Tensor && ASKS.contains(&self.scope.name(name)) && plain(object)
-                    }
-                    _ => false,
-                };
                 let name = self.scope.dotted(call.callee).unwrap_or_default();
                 let known = counts(&name) || matches!(name.as_str(), "min" | "max" | "len" | "int" | "bool");
+                let asks = match body.op(call.callee) {
+                    Op::Attr(object, name) => is_tensor(object) && ASKS.contains(&self.scope.name(name)) && plain(object),
+                    _ => false,
+                };
                 (asks || known)
                     && call
                         .args
