@@ -254,13 +254,17 @@ fn object(scope: &Scope, func: &Func, promise: Option<&Promise>, count: usize, t
     scope.function().returns.filter(|_| unclear).map(|a| scope.text(a.span).to_string())
 }
 
-/// On some path it is made as a dict, a set or an object of a class of the project.
+/// On some path it is made as a dict, a set, a collection of unknown length or an object of a class of the project.
 fn may_be_object(scope: &Scope, value: ValueId, depth: u32) -> bool {
     let Some(depth) = depth.checked_sub(1) else { return false };
     let body = scope.body();
     match body.op(value) {
         Op::Dict(_) | Op::Set(_) | Op::Collect(..) => true,
-        Op::Call(call) => scope.is_project_class(body.call(call).callee) || scope.dotted(body.call(call).callee).as_deref() == Some("dict"),
+        Op::Call(call) => {
+            let callee = body.call(call).callee;
+            let collects = ["dict", "list", "set", "tuple", "sorted", "zip", "map"];
+            scope.is_project_class(callee) || scope.dotted(callee).is_some_and(|name| collects.contains(&name.as_str()))
+        }
         Op::Select(_, a, b) => may_be_object(scope, a, depth) || may_be_object(scope, b, depth),
         Op::Phi(items) | Op::Or(items) => body.items(items).iter().any(|&v| v < value && may_be_object(scope, v, depth)),
         _ => false,
