@@ -9,7 +9,7 @@ use super::live::{Liveness, Names, Range, captured};
 use super::repeat::Definitions;
 use super::types::{Typed, Types, is_schema_type};
 use super::values::{self, Bindings, ids};
-use crate::facts::{Name, Op, StatementId, StatementKind, ValueId};
+use crate::facts::{ALWAYS, CompareOp, Const, GuardKind, Name, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::finding::Edit;
 use crate::program::{Func, Piece, WriteAt};
 use crate::source::Span;
@@ -449,7 +449,11 @@ impl Outliner<'_, '_> {
         if !super::types::always_bound(self.scope, &used) {
             return Err(format!("`{text}` may be unbound before the launch"));
         }
-        let told = self.known_tensor(text, range).or_else(|| self.types.join(&used));
+        let tested = |typed: Typed| match used[..] {
+            [one] => self.behind_test(typed, one, values.0),
+            _ => typed,
+        };
+        let told = self.known_tensor(text, range).or_else(|| self.types.join(&used).map(tested));
         if let Some(typed) = told.filter(|t| is_schema_type(t.ty)) {
             let tuple = typed.ty.list && self.as_tuple(text, &used, values)?;
             if !typed.proven {
@@ -475,6 +479,41 @@ impl Outliner<'_, '_> {
             .collect();
         let optional = ty.optional && !(ty.is_tensor() && !ty.list && self.always_read(&reads, values));
         Type { optional, ..ty }
+    }
+
+    /// A type without `None`, where a place is reached only if the value is something: behind `if x is None: return`.
+    pub(super) fn behind_test(&self, typed: Typed, value: ValueId, at: ValueId) -> Typed {
+        let body = self.scope.body();
+        let mut guard = body.value(at).guard;
+        while typed.ty.optional && guard != ALWAYS {
+            let own = body.guards[guard.index()];
+            if matches!(own.kind, GuardKind::When(condition, holds) if self.says_present(condition, holds, value, 6)) {
+                return Typed {
+                    ty: Type {
+                        optional: false,
+                        ..typed.ty
+                    },
+                    ..typed
+                };
+            }
+            guard = own.parent;
+        }
+        typed
+    }
+
+    /// A condition with this outcome says that a value is not `None`.
+    fn says_present(&self, condition: ValueId, holds: bool, value: ValueId, depth: u32) -> bool {
+        let Some(depth) = depth.checked_sub(1) else { return false };
+        let body = self.scope.body();
+        let none = |v: ValueId| body.op(v) == Op::Const(Const::None);
+        match body.op(condition) {
+            Op::Compare(CompareOp::Is, a, b) => !holds && a == value && none(b),
+            Op::Compare(CompareOp::IsNot, a, b) => holds && a == value && none(b),
+            Op::Unary(UnaryOp::Not, inner) => self.says_present(inner, !holds, value, depth),
+            Op::And(items) if holds => body.items(items).iter().any(|&v| self.says_present(v, true, value, depth)),
+            Op::Or(items) if !holds => body.items(items).iter().any(|&v| self.says_present(v, false, value, depth)),
+            _ => false,
+        }
     }
 
     /// The range stands where `isinstance` has told that a name is a tensor.

@@ -282,8 +282,8 @@ impl Outliner<'_, '_> {
         if values::may_be(body, value, &descriptor) {
             return Err(format!("`{text}` is a tensor descriptor, which no schema has a type for"));
         }
-        let own = self.types.join(&[value]).filter(|t| is_schema_type(t.ty));
-        if let Some(typed) = own {
+        let own = self.types.join(&[value]).map(|typed| self.behind_test(typed, value, launch));
+        if let Some(typed) = own.filter(|t| is_schema_type(t.ty)) {
             let proven = typed.proven && !self.is_opaque(value);
             return Ok(Typed { proven, ..typed });
         }
