@@ -147,6 +147,15 @@ impl Types<'_, '_> {
                 said.map(|ty| Typed { ty, proven: true }).or_else(|| self.by_kind(value))
             }
             Op::Call(call) => self.call(value, body.call(call).callee),
+            Op::Unpack {
+                value: made,
+                index,
+                rest: false,
+            } => {
+                let typed = self.by_kind(value)?;
+                let absent = matches!(body.op(made), Op::Call(call) if self.may_give_none(body.call(call).callee, Some(index)));
+                Some(if absent { typed.join(Typed::of(Base::None))? } else { typed })
+            }
             Op::Free(name) => match self.enclosing(name) {
                 Some(outer) => self.captured(name, outer).or_else(|| self.by_use(value)),
                 None => self.by_kind(value),
@@ -467,7 +476,35 @@ impl Types<'_, '_> {
             read(self.scope.program.file(function.file).source.slice(returns.span))
         };
         // A kind does not say that a tensor may be absent.
-        promised().or_else(|| self.by_kind(value))
+        promised().or_else(|| {
+            let typed = self.by_kind(value)?;
+            if self.may_give_none(callee, None) {
+                typed.join(Typed::of(Base::None))
+            } else {
+                Some(typed)
+            }
+        })
+    }
+
+    /// A function of the project hands back `None` on some path, as a whole or at a place of a tuple.
+    fn may_give_none(&self, callee: ValueId, index: Option<u16>) -> bool {
+        let function = match self.scope.dotted(callee) {
+            Some(dotted) => find_function(self.scope.program, &dotted, 8),
+            None => self.method(callee),
+        };
+        let Some(function) = function else { return false };
+        let body = &self.scope.program.function(function).body;
+        body.iter().any(|(_, v)| match (v.op, index) {
+            (Op::Return(given), None) => super::values::may_be_none(body, given),
+            (Op::Return(given), Some(index)) => match body.op(given) {
+                Op::Tuple(items) => {
+                    let part = body.items(items).get(usize::from(index));
+                    part.is_some_and(|part| super::values::may_be_none(body, *part))
+                }
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// The method that a callee is: `self.tag`, `cache.slots`.
