@@ -4,6 +4,7 @@
 //! as parameters (`self.x` too); what they allocate is returned where all of it is new, else it is allocated before.
 
 mod evidence;
+mod inputs;
 mod launch;
 mod live;
 mod prelude;

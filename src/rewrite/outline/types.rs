@@ -468,10 +468,7 @@ impl Types<'_, '_> {
             return Some(Typed::of(Base::Device));
         }
         let promised = || {
-            let function = match &dotted {
-                Some(dotted) => find_function(self.scope.program, dotted, 8)?,
-                None => self.method(callee)?,
-            };
+            let function = self.project_function(callee)?;
             let returns = self.scope.program.function(function).returns?;
             read(self.scope.program.file(function.file).source.slice(returns.span))
         };
@@ -488,11 +485,9 @@ impl Types<'_, '_> {
 
     /// A function of the project hands back `None` on some path, as a whole or at a place of a tuple.
     fn may_give_none(&self, callee: ValueId, index: Option<u16>) -> bool {
-        let function = match self.scope.dotted(callee) {
-            Some(dotted) => find_function(self.scope.program, &dotted, 8),
-            None => self.method(callee),
+        let Some(function) = self.project_function(callee) else {
+            return false;
         };
-        let Some(function) = function else { return false };
         let body = &self.scope.program.function(function).body;
         body.iter().any(|(_, v)| match (v.op, index) {
             (Op::Return(given), None) => super::values::may_be_none(body, given),
@@ -505,6 +500,14 @@ impl Types<'_, '_> {
             },
             _ => false,
         })
+    }
+
+    /// The function of the project that a callee is.
+    fn project_function(&self, callee: ValueId) -> Option<FunctionRef> {
+        match self.scope.dotted(callee) {
+            Some(dotted) => find_function(self.scope.program, &dotted, 8),
+            None => self.method(callee),
+        }
     }
 
     /// The method that a callee is: `self.tag`, `cache.slots`.
