@@ -6,11 +6,17 @@
 
 mod bytes;
 mod imports;
+mod launch;
+mod reader;
+mod table;
 
 pub use imports::{ImportedName, imports};
+use launch::{has_launch, has_table_of_kernels, is_kernel_like};
 use memchr::memmem;
+use reader::Reader;
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
+use table::Table;
 
 /// The words of a text, by hash. Two words may share a hash: `has` may say yes too often, never no wrongly.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,18 +46,27 @@ const fn step(hash: u64, eight: u64) -> u64 {
     (hash.rotate_left(5) ^ eight).wrapping_mul(SEED)
 }
 
-/// The hash of the bytes from `start` to `end`.
+/// The hash of the bytes from `start` to `end`, which lies behind.
+#[inline(always)]
 fn hash(bytes: &[u8], start: usize, end: usize) -> u32 {
+    let length = end - start;
+    if length > 16 {
+        return hash_long(bytes, start, end);
+    }
+    // Without a branch: half of all words are longer than eight bytes.
+    let mask = |missing: usize| u64::MAX >> (8 * missing);
+    let first = step(0, eight(bytes, start) & mask(8_usize.saturating_sub(length)));
+    let second = step(first, eight(bytes, start + 8) & mask((16 - length) % 8));
+    finish(if length > 8 { second } else { first })
+}
+
+fn hash_long(bytes: &[u8], start: usize, end: usize) -> u32 {
     let (mut hash, mut at) = (0, start);
-    while at + 8 <= end {
+    while at + 8 < end {
         hash = step(hash, eight(bytes, at));
         at += 8;
     }
-    if at < end {
-        let mask = (1 << (8 * (end - at))) - 1;
-        hash = step(hash, eight(bytes, at) & mask);
-    }
-    finish(hash)
+    finish(step(hash, eight(bytes, at) & (u64::MAX >> (64 - 8 * (end - at)))))
 }
 
 /// Eight bytes, zeros beyond the end.
@@ -59,8 +74,26 @@ fn eight(bytes: &[u8], at: usize) -> u64 {
     if let Some(all) = bytes.get(at..at + 8).and_then(|some| some.try_into().ok()) {
         return u64::from_le_bytes(all);
     }
-    let rest = bytes.get(at..).unwrap_or_default();
+    eight_at_end(bytes.get(at..).unwrap_or_default())
+}
+
+#[cold]
+fn eight_at_end(rest: &[u8]) -> u64 {
     rest.iter().rev().fold(0, |eight, byte| eight << 8 | u64::from(*byte))
+}
+
+/// The hash of a word alone.
+const fn constant(word: &[u8]) -> u32 {
+    let (mut hash, mut eight, mut i) = (0, 0, 0);
+    while i < word.len() {
+        eight |= (word[i] as u64) << (8 * (i % 8));
+        i += 1;
+        if i % 8 == 0 || i == word.len() {
+            hash = step(hash, eight);
+            eight = 0;
+        }
+    }
+    finish(hash)
 }
 
 const fn finish(hash: u64) -> u32 {
@@ -123,31 +156,16 @@ impl Words {
     fn gathered(bytes: &[u8], table: &mut Table) -> Self {
         table.start(bytes.len());
         let mut reader = Reader::new(table);
-        let (mut at, mut kernel_indexed) = (0, false);
-        while at < bytes.len() {
-            let byte = bytes[at];
-            if byte == b' ' {
-                at += 1;
-                continue;
-            }
-            if !IS_WORD[byte as usize] {
-                at += reader.mark(byte, &bytes[at..]);
-                continue;
-            }
-            let start = at;
-            at = word_end(bytes, start);
-            let next = bytes.get(at).copied();
-            kernel_indexed |= next == Some(b'[') && is_table_of_kernels(&bytes[start..at]);
-            reader.word(hash(bytes, start, at), bytes[start].is_ascii_digit(), next);
-        }
+        reader.read(bytes);
         let renamed = reader.renamed.into_boxed_slice();
+        let kernel_like = is_kernel_like(bytes);
         Self {
             slots: table.packed(),
             renamed,
             star_like: memmem::find(bytes, b"import *").is_some(),
             launch_like: has_launch(bytes),
-            kernel_like: is_kernel_like(bytes),
-            kernel_indexed,
+            kernel_like,
+            kernel_indexed: kernel_like && has_table_of_kernels(bytes),
         }
     }
 
@@ -254,257 +272,6 @@ impl<'s, T> Iterator for InText<'s, T> {
     }
 }
 
-/// Where the reader is in an import statement.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Import {
-    No,
-    /// After `from`: the last part of the module so far; 0 for none.
-    From(u32),
-    /// After `import`: what is listed comes from this.
-    Listed(u32),
-}
-
-/// What is known while a text is read.
-struct Reader<'t> {
-    table: &'t mut Table,
-    renamed: Vec<(Word, Word)>,
-    /// What stands before a word since the last one, blanks aside; 0 for nothing.
-    before: u8,
-    /// The word before.
-    last: u32,
-    /// The word that `as` renames.
-    old: u32,
-    /// The name that is assigned to.
-    target: u32,
-    import: Import,
-    /// A line ended since the last word.
-    new_line: bool,
-    in_parentheses: bool,
-}
-
-const FROM: u32 = constant(b"from");
-const IMPORT: u32 = constant(b"import");
-const AS: u32 = constant(b"as");
-
-/// The hash of a word alone.
-const fn constant(word: &[u8]) -> u32 {
-    let (mut hash, mut eight, mut i) = (0, 0, 0);
-    while i < word.len() {
-        eight |= (word[i] as u64) << (8 * (i % 8));
-        i += 1;
-        if i % 8 == 0 || i == word.len() {
-            hash = step(hash, eight);
-            eight = 0;
-        }
-    }
-    finish(hash)
-}
-
-impl<'t> Reader<'t> {
-    fn new(table: &'t mut Table) -> Self {
-        Self {
-            table,
-            renamed: Vec::new(),
-            before: 0,
-            last: 0,
-            old: 0,
-            target: 0,
-            import: Import::No,
-            new_line: true,
-            in_parentheses: false,
-        }
-    }
-
-    /// A byte between words, and what follows. Returns how many bytes are read.
-    fn mark(&mut self, byte: u8, rest: &[u8]) -> usize {
-        match byte {
-            b'\t' | b'\r' | b'\x0c' => {}
-            b'\n' => {
-                self.new_line = true;
-                if !self.in_parentheses {
-                    self.import = Import::No;
-                }
-            }
-            b'#' if self.import != Import::No => return memchr::memchr(b'\n', rest).unwrap_or(rest.len()),
-            b'\\' if self.import != Import::No && rest.get(1) == Some(&b'\n') => return 2,
-            _ => {
-                self.before = byte;
-                match byte {
-                    b'(' => self.in_parentheses = self.import != Import::No,
-                    b')' | b';' => {
-                        self.in_parentheses = false;
-                        self.import = Import::No;
-                    }
-                    _ => {}
-                }
-            }
-        }
-        1
-    }
-
-    fn word(&mut self, hash: u32, is_number: bool, next: Option<u8>) {
-        let is_first = self.new_line || matches!(self.before, b';' | b':');
-        let (before, old) = (std::mem::take(&mut self.before), std::mem::take(&mut self.old));
-        if old != 0 && before == 0 {
-            self.renamed.push((Word(old), Word(hash)));
-        }
-        match before {
-            b'=' => self.target = self.last,
-            b'.' => {}
-            _ => self.target = 0,
-        }
-        if self.target != 0 && matches!(next, None | Some(b'\n' | b'\r')) {
-            self.renamed.push((Word(hash), Word(self.target)));
-        }
-        if !is_number {
-            self.table.insert(hash);
-        }
-        if matches!(before, b'.' | b'"' | b'\'') {
-            self.table.insert(attribute(hash));
-        }
-        match self.import {
-            Import::No if before == b'.' => self.table.insert(pair(self.last, hash)),
-            Import::No if hash == FROM && is_first => self.import = Import::From(0),
-            Import::No => {}
-            Import::From(module) if hash == IMPORT => self.import = Import::Listed(module),
-            Import::From(_) => self.import = Import::From(hash),
-            Import::Listed(module) if hash != AS && old == 0 => self.table.insert(pair(module, hash)),
-            Import::Listed(_) => {}
-        }
-        if hash == AS && before == 0 {
-            self.old = self.last;
-        }
-        self.last = hash;
-        self.new_line = false;
-    }
-}
-
-/// Where the word ends that begins at an offset. Apart from what uses it, for a loop over bytes that keeps nothing else at hand.
-#[inline(never)]
-fn word_end(bytes: &[u8], start: usize) -> usize {
-    let rest = &bytes[start..];
-    start + rest.iter().position(|byte| !IS_WORD[*byte as usize]).unwrap_or(rest.len())
-}
-
-/// `kernels[…]`, but not the extent of a convolution: `kernel_size[0]`.
-fn is_table_of_kernels(word: &[u8]) -> bool {
-    is_kernel_like(word) && !word.ends_with(b"size") && !word.ends_with(b"sizes")
-}
-
-fn is_kernel_like(text: &[u8]) -> bool {
-    let kernel = |at: usize| at > 0 && matches!(text[at - 1], b'k' | b'K');
-    memmem::find_iter(text, b"ernel").any(kernel) || memmem::find(text, b"KERNEL").is_some()
-}
-
-/// Something subscripted is called as a launch is: `name[…](`, but for types (`dict[str, int](`) and items (`layers[0](`).
-fn has_launch(bytes: &[u8]) -> bool {
-    memchr::memchr_iter(b']', bytes).any(|at| {
-        let rest = &bytes[at + 1..];
-        let blank = rest.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        rest.get(blank) == Some(&b'(') && is_launch(bytes, at)
-    })
-}
-
-/// The same for the bracket that closes at an offset.
-fn is_launch(bytes: &[u8], close: usize) -> bool {
-    // What is longer than that is no item and no type.
-    let Some(open) = opening(bytes, close) else { return true };
-    let before = &bytes[..open];
-    let base = before.trim_ascii_end();
-    let is_apart = base.len() < before.len();
-    let word = base.iter().rev().take_while(|b| IS_WORD[**b as usize]).count();
-    let word = &base[base.len() - word..];
-    let Some(first) = word.first() else {
-        return !is_apart && matches!(base.last(), Some(b')' | b']'));
-    };
-    // Prose: "of shape [rows, columns] (or fewer)".
-    if is_apart && !is_kernel_like(word) {
-        return false;
-    }
-    let inside = bytes[open + 1..close].trim_ascii();
-    let is_item = !inside.is_empty() && inside.iter().all(u8::is_ascii_digit);
-    let is_camel = first.is_ascii_uppercase() && word.iter().any(u8::is_ascii_lowercase);
-    let is_type = is_camel
-        || matches!(
-            word,
-            b"dict" | b"list" | b"set" | b"tuple" | b"frozenset" | b"deque" | b"defaultdict"
-        );
-    !is_item && (!is_type || is_kernel_like(word))
-}
-
-/// The bracket that belongs to the closing one at an offset, if it is near. Brackets in strings may lead astray: then there is none.
-fn opening(bytes: &[u8], close: usize) -> Option<usize> {
-    let mut depth = 0;
-    for at in (close.saturating_sub(FAR)..=close).rev() {
-        match bytes[at] {
-            b']' | b')' | b'}' => depth += 1,
-            b'[' | b'(' | b'{' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return (bytes[at] == b'[').then_some(at);
-        }
-    }
-    None
-}
-
-/// Bytes between two brackets that belong together, in all but the longest grids.
-const FAR: usize = 400;
-
-/// Where words are gathered; used again for text after text.
-#[derive(Default)]
-struct Table {
-    slots: Vec<u32>,
-    used: usize,
-}
-
-impl Table {
-    /// Makes room for the words of a text of so many bytes, as texts go.
-    fn start(&mut self, bytes: usize) {
-        self.slots.clear();
-        self.slots.resize((bytes / 16).next_power_of_two().clamp(64, 4096), 0);
-        self.used = 0;
-    }
-
-    fn insert(&mut self, hash: u32) {
-        if place(&mut self.slots, hash) {
-            self.used += 1;
-            if self.used * 2 > self.slots.len() {
-                let mut larger = vec![0; self.slots.len() * 2];
-                self.move_to(&mut larger);
-                self.slots = larger;
-            }
-        }
-    }
-
-    fn move_to(&self, other: &mut [u32]) {
-        for hash in self.slots.iter().filter(|hash| **hash != 0) {
-            place(other, *hash);
-        }
-    }
-
-    /// What was gathered, in as little room as finds it quickly.
-    fn packed(&self) -> Box<[u32]> {
-        let mut packed = vec![0; (self.used * 4 / 3 + 1).next_power_of_two()].into_boxed_slice();
-        self.move_to(&mut packed);
-        packed
-    }
-}
-
-/// Puts a hash into slots that are not full; false when it is there already.
-fn place(slots: &mut [u32], hash: u32) -> bool {
-    let mask = slots.len() - 1;
-    let mut at = hash as usize & mask;
-    while slots[at] != 0 {
-        if slots[at] == hash {
-            return false;
-        }
-        at = (at + 1) & mask;
-    }
-    slots[at] = hash;
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -572,6 +339,36 @@ mod tests {
             assert!(!has(owner, word), "{owner}.{word}");
         }
         assert!(words.has(Word::of("y").of_package()) && !words.has(Word::of("f").of_package()));
+    }
+
+    #[test]
+    fn an_import_below_prose_is_one() {
+        let words = Words::of("# Only here.\nfrom a import b\n# from c through d.\ne = 1\n");
+        assert!(words.has(Word::of("b").of_owner(Word::of("a"))) && !words.has(Word::of("e").as_attribute()));
+    }
+
+    #[test]
+    fn words_are_the_same_wherever_blocks_end() {
+        let (long, far) = ("long_".repeat(30), " ".repeat(90));
+        let text = format!(
+            "x = a.b.c\nfrom m.n import f as g  # i\nd = {long}.e\n'{far}h'.{far}j = k.{long}\nl{far}as{far}o\nqué.r = 12.5e3 {long}"
+        );
+        let words = Words::of(&text);
+        let word = Word::of;
+        for wanted in [
+            word("qué"),
+            word("e").of_owner(word(&long)),
+            word("h").as_attribute(),
+            word("j").of_owner(word("h")),
+        ] {
+            assert!(words.has(wanted));
+        }
+        let renamed = [("c", "x"), ("f", "g"), ("e", "d"), (&long, "j"), ("l", "o")];
+        assert_eq!(*words.renamed, renamed.map(|(old, new)| (word(old), word(new))));
+        for shift in 1..200 {
+            assert_eq!(Words::of(&format!("{}{text}", " ".repeat(shift))), words, "{shift}");
+            assert_eq!(Words::of(&format!("{text}{}", "\n".repeat(shift))), words, "{shift}");
+        }
     }
 
     #[test]
