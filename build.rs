@@ -1,5 +1,5 @@
 //! Lists `rules/frameworks/*.toml`, so that a new framework is a new file there and no Rust; and names the code that makes facts,
-//! so that a cache is read by no other.
+//! so that a cache is read by no other: facts, and whole reports.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,8 @@ fn main() {
     list.push(']');
     let out = env::var("OUT_DIR").expect("cargo sets it");
     fs::write(Path::new(&out).join("frameworks.rs"), list).expect("cargo made the folder");
-    println!("cargo::rustc-env=OPWRIGHT_FORMAT={}", format_of_facts(Path::new(&root)));
+    println!("cargo::rustc-env=OPWRIGHT_FORMAT={}", number_of(Path::new(&root), MAKES_FACTS));
+    println!("cargo::rustc-env=OPWRIGHT_CODE={}", number_of(Path::new(&root), MAKES_REPORTS));
 }
 
 /// All that decides which facts and words a text has, and how they are written.
@@ -37,8 +38,11 @@ const MAKES_FACTS: &[&str] = &[
     "Cargo.lock",
 ];
 
-/// A number that is another when the version or the code that makes facts is another.
-fn format_of_facts(root: &Path) -> u64 {
+/// All that decides what a report says.
+const MAKES_REPORTS: &[&str] = &["src", "rules", "build.rs", "Cargo.lock", "Cargo.toml"];
+
+/// A number that is another when the version or these files are others.
+fn number_of(root: &Path, names: &[&str]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325;
     let mut take = |bytes: &[u8]| {
         for byte in bytes {
@@ -46,7 +50,7 @@ fn format_of_facts(root: &Path) -> u64 {
         }
     };
     take(env::var("CARGO_PKG_VERSION").expect("cargo sets it").as_bytes());
-    for name in MAKES_FACTS {
+    for name in names {
         println!("cargo::rerun-if-changed={name}");
         for file in files(root.join(name)) {
             take(&fs::read(file).unwrap_or_default());

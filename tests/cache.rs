@@ -1,4 +1,4 @@
-//! The facts cache: it changes how long a run takes, and nothing else.
+//! The cache: it changes how long a run takes, and nothing else.
 
 #![allow(clippy::unwrap_used)] // a panic is a failed test
 
@@ -14,6 +14,7 @@ struct Bench {
 }
 
 const CHECK: &[&str] = &["check", "--output-format", "json"];
+const RUINED: &[u8] = b"no pack";
 const INVENTORY: &[&str] = &["inventory", "--output-format", "json"];
 
 impl Bench {
@@ -60,12 +61,32 @@ impl Bench {
 
     /// The packs, by name.
     fn packs(&self) -> Vec<PathBuf> {
+        self.kept(&["main", "recent"])
+    }
+
+    /// Files of the cache with these endings, by name.
+    fn kept(&self, ends: &[&str]) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.folder()).into_iter().flatten().map(|entry| entry.unwrap().path());
-        let mut packs: Vec<PathBuf> = entries
-            .filter(|path| path.extension().is_some_and(|end| end == "main" || end == "recent"))
+        let mut kept: Vec<PathBuf> = entries
+            .filter(|path| path.extension().is_some_and(|end| ends.iter().any(|wanted| end == *wanted)))
             .collect();
-        packs.sort();
-        packs
+        kept.sort();
+        kept
+    }
+
+    /// Leaves no pack to be read. One that is there afterwards was made by an analysis.
+    fn ruin_pack(&self) {
+        fs::write(self.main_pack(), RUINED).unwrap();
+    }
+
+    fn is_analysed(&self) -> bool {
+        fs::read(self.main_pack()).unwrap() != RUINED
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.project.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     fn main_pack(&self) -> PathBuf {
@@ -88,19 +109,14 @@ fn a_warm_run_says_what_a_cold_one_says_and_writes_nothing() {
         let fresh = bench.fresh(args);
         assert!(fresh.len() > 20, "{fresh}");
         assert_eq!(bench.run(args), fresh, "{args:?}, cold");
-        let before: Vec<_> = bench
-            .packs()
-            .iter()
-            .map(|path| fs::metadata(path).unwrap().modified().unwrap())
-            .collect();
+        let times = || -> Vec<_> {
+            let kept = bench.kept(&["main", "recent", "report"]);
+            kept.iter().map(|path| fs::metadata(path).unwrap().modified().unwrap()).collect()
+        };
+        let before = times();
         assert!(!before.is_empty());
         assert_eq!(bench.run(args), fresh, "{args:?}, warm");
-        let after: Vec<_> = bench
-            .packs()
-            .iter()
-            .map(|path| fs::metadata(path).unwrap().modified().unwrap())
-            .collect();
-        assert_eq!(before, after, "{args:?}");
+        assert_eq!(before, times(), "{args:?}");
     }
 }
 
@@ -123,8 +139,8 @@ fn a_changed_file_is_read_again_whatever_its_time_says() {
 #[test]
 fn damaged_packs_are_ignored_and_written_again() {
     let bench = Bench::new();
-    let fresh = bench.fresh(CHECK);
-    bench.run(CHECK);
+    let fresh = bench.fresh(INVENTORY);
+    bench.run(INVENTORY);
     let pack = bench.main_pack();
     let whole = fs::read(&pack).unwrap();
     for n in 0..12_usize {
@@ -136,30 +152,30 @@ fn damaged_packs_are_ignored_and_written_again() {
             _ => bytes[at..].fill(0xff),
         }
         fs::write(&pack, bytes).unwrap();
-        assert_eq!(bench.run(CHECK), fresh, "damage {n}");
+        assert_eq!(bench.run(INVENTORY), fresh, "damage {n}");
         assert!(fs::read(&pack).unwrap() == whole, "damage {n}");
     }
     fs::write(&pack, "somebody else's").unwrap();
-    assert_eq!(bench.run(CHECK), fresh);
+    assert_eq!(bench.run(INVENTORY), fresh);
     assert!(fs::read(&pack).unwrap() == whole);
 }
 
 #[test]
 fn a_pack_of_another_version_is_not_read() {
     let bench = Bench::new();
-    let fresh = bench.fresh(CHECK);
-    bench.run(CHECK);
+    let fresh = bench.fresh(INVENTORY);
+    bench.run(INVENTORY);
     let pack = bench.main_pack();
     let whole = fs::read(&pack).unwrap();
     let mut other = whole.clone();
     other[8] ^= 1;
     fs::write(&pack, &other).unwrap();
-    assert_eq!(bench.run(CHECK), fresh);
+    assert_eq!(bench.run(INVENTORY), fresh);
     assert!(fs::read(&pack).unwrap() == whole);
     // Another version's own pack lies beside it and stays.
     let theirs = bench.folder().join("0123456789abcdef-0123456789abcdef.main");
     fs::write(&theirs, &other).unwrap();
-    assert_eq!(bench.run(CHECK), fresh);
+    assert_eq!(bench.run(INVENTORY), fresh);
     assert!(fs::read(theirs).unwrap() == other);
 }
 
@@ -261,10 +277,10 @@ fn clean_says_how_much_and_leaves_the_files_of_others() {
     command.env("OPWRIGHT_CACHE_DIR", one.folder()).output().unwrap();
     assert_eq!(one.packs().len(), 2);
     let size = fs::metadata(one.main_pack()).unwrap().len();
-    assert!(one.run(&["clean", "--root", "."]).contains("removed 1 file ("));
+    assert!(one.run(&["clean", "--root", "."]).contains("removed 2 files ("));
     assert_eq!(one.packs().len(), 1);
     let said = one.run(&["clean"]);
-    assert!(said.contains("removed 1 file (") && size > 0, "{said}");
+    assert!(said.contains("removed 2 files (") && size > 0, "{said}");
     assert!(!one.folder().exists());
     assert!(one.run(&["clean"]).contains("nothing to remove"));
     fs::create_dir_all(one.folder()).unwrap();
@@ -272,4 +288,120 @@ fn clean_says_how_much_and_leaves_the_files_of_others() {
     one.run(CHECK);
     one.run(&["clean"]);
     assert!(one.packs().is_empty() && one.folder().join("notes.txt").exists());
+}
+
+#[test]
+fn an_unchanged_project_is_not_analysed_again() {
+    let bench = Bench::new();
+    bench.run(&["baseline", "write"]);
+    let accepted = &["check", "--baseline", "opwright-baseline.json"];
+    let formats = ["full", "concise", "json", "sarif", "github", "gitlab", "junit"];
+    let mut commands: Vec<Vec<&str>> = formats.map(|format| vec!["check", "--output-format", format]).to_vec();
+    commands.extend([
+        accepted.to_vec(),
+        [accepted, &["--only", "schema"] as &[&str]].concat(),
+        vec!["check", "--fail-on", "error"],
+        vec!["check", "--exit-zero", "--color", "always"],
+        vec!["check", "--statistics"],
+        vec!["check", "--show-unknown", "serving/cache.py"],
+        vec!["check", "--unsafe"],
+        vec!["check", "empty"],
+    ]);
+    fs::create_dir(bench.project.path().join("empty")).unwrap();
+    for args in &commands {
+        let fresh = bench.fresh(args);
+        assert_eq!(bench.run(args), fresh, "{args:?}, first");
+        bench.ruin_pack();
+        assert_eq!(bench.run(args), fresh, "{args:?}, again");
+        assert!(!bench.is_analysed(), "{args:?}");
+    }
+    assert!(bench.kept(&["report"]).len() <= 8);
+    let path = bench.project.path().join("serving/cache.py");
+    let later = SystemTime::now() + Duration::from_secs(60);
+    fs::File::options().append(true).open(path).unwrap().set_modified(later).unwrap();
+    bench.run(commands.last().unwrap());
+    assert!(!bench.is_analysed(), "only a time has changed");
+}
+
+/// What is changed, and how.
+type Step<'a> = (&'a str, &'a dyn Fn(&Path));
+
+#[test]
+fn whatever_a_report_follows_from_makes_it_anew() {
+    let bench = Bench::new();
+    bench.write("opwright.toml", "knowledge = [\"more.toml\"]\nbaseline = \"accepted.json\"\n");
+    bench.write("more.toml", "packages = [\"more\"]\n");
+    bench.write("accepted.json", "{\"version\": 1, \"findings\": []}");
+    let native = "#include <torch/library.h>\nTORCH_LIBRARY(serving, m) { m.def(\"rotate(Tensor x) -> Tensor\"); }\n";
+    let cache_text = fs::read_to_string(bench.project.path().join("serving/cache.py")).unwrap();
+    let same_size = cache_text.replace("cache_ptr", "cashe_ptr");
+    let configured = "knowledge = [\"more.toml\"]\nbaseline = \"accepted.json\"\n[levels]\nunregistered-launcher = \"note\"\n";
+    let steps: &[Step] = &[
+        ("nothing", &|_| ()),
+        ("a text of the same size", &|_| bench.write("serving/cache.py", &same_size)),
+        ("a new file", &|_| bench.write("serving/new.py", &cache_text)),
+        ("a file by another name", &|root| {
+            fs::rename(root.join("serving/new.py"), root.join("serving/renamed.py")).unwrap();
+        }),
+        ("no file", &|root| fs::remove_file(root.join("serving/renamed.py")).unwrap()),
+        ("a module that an import names", &|_| {
+            bench.write("torch/__init__.py", "empty = None\n")
+        }),
+        ("a file that git ignores", &|_| bench.write(".gitignore", "torch/\n")),
+        ("a level", &|_| bench.write("opwright.toml", configured)),
+        ("a requirement", &|_| bench.write("requirements.txt", "torch==2.4.0\n")),
+        ("a metadata file", &|root| {
+            fs::remove_file(root.join("requirements.txt")).unwrap();
+            bench.write("serving.egg-info/requires.txt", "torch==2.5.0\n");
+        }),
+        ("the length of lines", &|_| bench.write("ruff.toml", "line-length = 60\n")),
+        ("knowledge", &|_| bench.write("more.toml", "packages = [\"more\", \"most\"]\n")),
+        ("a C++ source", &|_| bench.write("csrc/ops.cpp", native)),
+        ("a schema in it", &|_| {
+            bench.write("csrc/ops.cpp", &native.replace("Tensor x", "Tensor(a!) x"))
+        }),
+        ("a baseline", &|_| {
+            bench.run(&["baseline", "write"]);
+        }),
+    ];
+    for (what, change) in steps {
+        change(bench.project.path());
+        let fresh = bench.fresh(CHECK);
+        if !bench.packs().is_empty() {
+            bench.ruin_pack();
+        }
+        assert_eq!(bench.run(CHECK), fresh, "{what}");
+        assert!(bench.is_analysed(), "{what}");
+        bench.ruin_pack();
+        assert_eq!(bench.run(CHECK), fresh, "{what}, again");
+        assert!(!bench.is_analysed(), "{what}");
+    }
+    let inside = |args: &[&str]| {
+        told(
+            &bench
+                .command(args)
+                .current_dir(bench.project.path().join("serving"))
+                .output()
+                .unwrap(),
+        )
+    };
+    assert_eq!(inside(&["check"]), inside(&["check", "--no-cache"]));
+}
+
+#[test]
+fn a_damaged_report_is_made_anew() {
+    let bench = Bench::new();
+    let fresh = bench.fresh(CHECK);
+    bench.run(CHECK);
+    let report = bench.kept(&["report"]).pop().unwrap();
+    let whole = fs::read(&report).unwrap();
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    let mut other_code = whole.clone();
+    other_code[8] ^= 1;
+    for bytes in [&changed, &other_code, &whole[..whole.len() - 1].to_vec(), &Vec::new()] {
+        fs::write(&report, bytes).unwrap();
+        assert_eq!(bench.run(CHECK), fresh);
+        assert!(fs::read(&report).unwrap() == whole);
+    }
 }

@@ -29,7 +29,7 @@ pub(super) enum Command {
     Config(Config),
     /// Accept the findings of today, so that only new ones are reported
     Baseline(Baseline),
-    /// Remove the facts cache: of all projects, or of the one that --root names
+    /// Remove the cache: of all projects, or of the one that --root names
     Clean(Clean),
     /// Print a completion script for a shell
     Completions(Completions),
@@ -45,7 +45,7 @@ pub(super) struct Common {
     /// The project; default: the nearest folder upward with a configuration or a repository
     #[arg(long, value_name = "DIR")]
     pub(super) root: Option<PathBuf>,
-    /// Neither read nor write the facts cache
+    /// Neither read nor write the cache
     #[arg(long)]
     pub(super) no_cache: bool,
     /// When to use colours

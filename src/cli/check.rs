@@ -1,6 +1,7 @@
 //! `opwright check`: report, show or apply fixes.
 
 use super::args::{Check as Args, Format};
+use super::kept::Kept;
 use super::{Output, Run, surroundings};
 use crate::finding::{Finding, Safety};
 use crate::fix::diff;
@@ -8,6 +9,7 @@ use crate::pipeline::{self, Applied, Checked, Fixed, Wanted};
 use crate::project::{BaselineChoice, Failure, Request, changed, write};
 use crate::report::{self, Files, plural, text};
 use crate::source::{FileId, Source};
+use crate::store::Report;
 use crate::suppress::Ignored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal, Read};
@@ -15,7 +17,7 @@ use std::sync::Arc;
 
 pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     let request = request(args)?;
-    let mut run = Run::start(&request, args.common.cache(), args.timings)?;
+    let mut run = Run::start(&request, None, args.timings)?;
     if args.show_files {
         out.write(&surroundings::files(&run));
         return Ok(0);
@@ -23,6 +25,12 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
     if let Some(revision) = &args.since {
         run.since = Some(changed::since(&run.project.root, revision)?);
     }
+    let kept = Kept::of(args, &run);
+    if let Some(report) = kept.as_ref().and_then(|kept| kept.read(&run)) {
+        return Ok(out.again(&report));
+    }
+    *out.kept.get_mut() = kept.is_some().then(Vec::new);
+    run.open_cache(args.common.cache());
     if args.unsafe_fixes && !args.fix && !args.diff {
         out.complain("opwright: warning: --unsafe changes nothing without --fix or --diff");
     }
@@ -32,6 +40,9 @@ pub(super) fn run(args: &Args, out: &mut Output) -> Result<u8, Failure> {
         (false, true) => apply(args, &run, out),
     };
     run.finish(out);
+    if let (Some(kept), Some(printed), Ok(code)) = (kept, out.kept.take(), &result) {
+        kept.write(&Report { printed, code: *code }, &run);
+    }
     result
 }
 

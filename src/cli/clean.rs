@@ -1,4 +1,4 @@
-//! `opwright clean`: removes the facts cache.
+//! `opwright clean`: removes the cache.
 
 use super::Output;
 use super::args::Clean as Args;

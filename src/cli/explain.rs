@@ -70,7 +70,7 @@ pub(super) fn config(args: &args::Config, out: &mut Output) -> Result<u8, Failur
             "hot" => list_of(&settings.hot),
             "source-roots" => list_of(&project.source_roots),
             "exclude" => list_of(&project.exclude),
-            "knowledge" => list_of(&project.overlays),
+            "knowledge" => list_of(&project.overlays.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()),
             "baseline" => quoted(project.baseline.as_deref().unwrap_or_default()),
             "per-path" => format!("\"{} files\"", settings.path_levels.len()),
             _ => continue,

@@ -7,6 +7,7 @@ mod clean;
 mod explain;
 mod inventory;
 mod inventory_page;
+mod kept;
 mod pages;
 mod surroundings;
 mod trace;
@@ -19,6 +20,7 @@ use crate::project::config::RuleNames;
 use crate::project::{self, Failure, Project, Request, root};
 use crate::rules;
 use crate::source::{FileId, Source};
+use crate::store::{Printed, Report};
 use args::{Cli, Color, Command};
 use clap::Parser;
 use std::cell::{Cell, RefCell};
@@ -70,10 +72,15 @@ pub fn run(args: impl IntoIterator<Item = std::ffi::OsString>, serve: fn() -> u8
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     failed: Option<std::io::Error>,
+    /// What was printed, where that is to be kept.
+    kept: RefCell<Option<Vec<Printed>>>,
 }
 
 impl Output {
     fn write(&mut self, text: &str) {
+        if let Some(kept) = self.kept.get_mut() {
+            kept.push(Printed::Output(text.to_string()));
+        }
         if self.failed.is_some() {
             return;
         }
@@ -84,7 +91,21 @@ impl Output {
     }
 
     fn complain(&self, text: &str) {
+        if let Some(kept) = &mut *self.kept.borrow_mut() {
+            kept.push(Printed::Complaint(text.to_string()));
+        }
         let _ = writeln!(std::io::stderr().lock(), "{text}");
+    }
+
+    /// Prints what an earlier run has printed; returns its exit code.
+    fn again(&mut self, report: &Report) -> u8 {
+        for printed in &report.printed {
+            match printed {
+                Printed::Output(text) => self.write(text),
+                Printed::Complaint(text) => self.complain(text),
+            }
+        }
+        report.code
     }
 
     fn end(self, code: u8) -> ExitCode {
@@ -123,14 +144,20 @@ impl Run {
             .iter()
             .map(|f| root::shown_path(&project.root, &cwd, &f.source.path))
             .collect();
-        Ok(Self {
-            cache: cache.map(|place| Cache::open(&place, &project.root)),
+        let mut run = Self {
+            cache: None,
             project,
             names,
             stdin_path: request.stdin.as_ref().map(|(path, _)| root::clean(&cwd.join(path))),
             since: None,
             clock,
-        })
+        };
+        run.open_cache(cache);
+        Ok(run)
+    }
+
+    fn open_cache(&mut self, place: Option<Place>) {
+        self.cache = place.map(|place| Cache::open(&place, &self.project.root));
     }
 
     fn input(&self) -> Input<'_> {

@@ -1,11 +1,11 @@
-//! The facts cache on disk: where it lies, how packs are read and replaced, how it is cleaned.
+//! The cache on disk: where it lies, how packs and reports are read and replaced, how it is cleaned.
 //!
 //! Each project has two packs, named by its root and by the version that writes them. A pack is replaced whole (temporary file,
 //! then rename): of two runs at once the last one wins, and each reads the pack that it opened. A cache that cannot be read or
-//! written is no failure: the run goes without.
+//! written is no failure: the run goes without. Reports lie beside the packs, each in a file that is replaced whole too.
 
 use crate::program::ProgramFile;
-use crate::store::{Bytes, Disk, FINGERPRINT, Pack, Store, Which};
+use crate::store::{Bytes, Disk, FINGERPRINT, Identity, Pack, Report, Store, Which};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
@@ -45,6 +45,28 @@ impl Place {
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+
+    /// The report that runs of this identity print, if it is kept. Runs with the same arguments share a place.
+    pub fn report(&self, root: &Path, arguments: &str, of: Identity) -> Option<Report> {
+        let project = project_name(root);
+        let path = self.0.join(report_name(&project, arguments));
+        let report = Report::from_bytes(&fs::read(&path).ok()?, of)?;
+        // The packs are used by the next run that finds a change.
+        if mark(&path) {
+            let packs = [Which::Main, Which::Recent].map(|which| self.0.join(file_name(&project, which)));
+            packs.iter().for_each(|pack| _ = mark(pack));
+            sweep(&self.0, SystemTime::now());
+        }
+        Some(report)
+    }
+
+    /// Keeps a report, if the disk takes it.
+    pub fn keep_report(&self, root: &Path, arguments: &str, of: Identity, report: &Report) {
+        if let Some(bytes) = report.to_bytes(of) {
+            let name = report_name(&project_name(root), arguments);
+            let _ = replace(&self.0, &name, &mut |out| out.write_all(&bytes));
+        }
     }
 }
 
@@ -96,21 +118,26 @@ impl Cache {
 
 impl Disk for Cache {
     fn replace(&self, pack: Which, write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
-        make_folder(&self.folder)?;
-        let temporary = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&self.folder)?;
-        let mut out = io::BufWriter::with_capacity(1 << 18, temporary.as_file());
-        write(&mut out)?;
-        io::Write::flush(&mut out)?;
-        drop(out);
-        temporary.persist(self.folder.join(file_name(&self.project, pack)))?;
-        sweep(&self.folder, SystemTime::now());
-        Ok(())
+        replace(&self.folder, &file_name(&self.project, pack), write)
     }
 
     fn remove(&self, pack: Which) {
         // It may never have been there.
         let _ = fs::remove_file(self.folder.join(file_name(&self.project, pack)));
     }
+}
+
+/// Replaces a file of the folder: whole, or not at all.
+fn replace(folder: &Path, name: &str, write: &mut dyn FnMut(&mut dyn io::Write) -> io::Result<()>) -> io::Result<()> {
+    make_folder(folder)?;
+    let temporary = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(folder)?;
+    let mut out = io::BufWriter::with_capacity(1 << 18, temporary.as_file());
+    write(&mut out)?;
+    io::Write::flush(&mut out)?;
+    drop(out);
+    temporary.persist(folder.join(name))?;
+    sweep(folder, SystemTime::now());
+    Ok(())
 }
 
 /// Makes the folder; one that is new is marked as a cache, for backup programs and git.
@@ -135,6 +162,15 @@ fn file_name(project: &str, pack: Which) -> String {
     format!("{project}-{FINGERPRINT:016x}.{end}")
 }
 
+/// Reports of a project that are kept at once.
+const REPORTS: u64 = 8;
+
+/// The file of the reports with these arguments. Few are kept: hooks name other files each time.
+fn report_name(project: &str, arguments: &str) -> String {
+    let number = xxh3_64(arguments.as_bytes()) % REPORTS;
+    format!("{project}-{number:016x}.report")
+}
+
 /// The project of one of our files, by its name; empty for a temporary one, `None` for a file of somebody else.
 fn owner(name: &str) -> Option<&str> {
     if name.starts_with(TEMPORARY) {
@@ -143,17 +179,26 @@ fn owner(name: &str) -> Option<&str> {
     let (stem, end) = name.split_once('.')?;
     let (project, version) = stem.split_once('-')?;
     let is_number = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (matches!(end, "main" | "recent") && is_number(project) && is_number(version)).then_some(project)
+    (matches!(end, "main" | "recent" | "report") && is_number(project) && is_number(version)).then_some(project)
 }
 
 /// Opens a pack; whether it was marked as used just now.
 fn open_pack(path: &Path) -> Option<(Pack, bool)> {
     let file = File::open(path).ok()?;
     let meta = file.metadata().ok()?;
-    let age = meta.modified().ok().and_then(|then| then.elapsed().ok());
-    let marked = age.is_some_and(|age| age > MARKED) && file.set_modified(SystemTime::now()).is_ok();
+    let marked = mark(path);
     let bytes = PackFile::new(file, meta.len());
     Some((Pack::open(Box::new(bytes), FINGERPRINT)?, marked))
+}
+
+/// Marks a file as used, unless it was not long ago; whether it did.
+fn mark(path: &Path) -> bool {
+    let age = fs::metadata(path)
+        .and_then(|meta| meta.modified())
+        .ok()
+        .and_then(|then| then.elapsed().ok());
+    let now = || File::options().append(true).open(path)?.set_modified(SystemTime::now());
+    age.is_some_and(|age| age > MARKED) && now().is_ok()
 }
 
 /// Removes what nobody uses any more.

@@ -69,8 +69,8 @@ pub struct Project {
     pub source_roots: Vec<String>,
     /// Globs of files that are not read.
     pub exclude: Vec<String>,
-    /// Knowledge overlays, relative to the root.
-    pub overlays: Vec<String>,
+    /// Knowledge overlays: path relative to the root, and text.
+    pub overlays: Vec<(String, String)>,
     /// The configured baseline, relative to the root.
     pub baseline: Option<String>,
     /// The globs of the configuration.
@@ -119,7 +119,7 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     let named = root::named_paths(request, cwd)?;
     let root = root::find(request.root.as_deref(), &named, cwd)?;
     let configured = config::read(&root)?;
-    let mut knowledge = load_knowledge(&configured, &root)?;
+    let (mut knowledge, overlays) = load_knowledge(&configured, &root)?;
     let (mut settings, origins) = configured.resolve(request, &root, &knowledge, rules)?;
     let globs = files::Globs::new(&settings, &configured.exclude())?;
     let stdin = request
@@ -146,7 +146,6 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     if let Some(path) = baseline {
         settings.accepted = baseline::read(&path)?;
     }
-    let (exclude, overlays) = (configured.exclude(), configured.knowledge());
     Ok(Project {
         root,
         files,
@@ -154,7 +153,7 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
         origins,
         knowledge,
         source_roots,
-        exclude,
+        exclude: configured.exclude(),
         overlays,
         baseline: configured.baseline().map(String::from),
         globs,
@@ -162,7 +161,7 @@ pub fn read(request: &Request, cwd: &Path, rules: config::RuleNames) -> Result<P
     })
 }
 
-fn load_knowledge(configured: &config::Configured, root: &Path) -> Result<Knowledge, Failure> {
+fn load_knowledge(configured: &config::Configured, root: &Path) -> Result<(Knowledge, Vec<(String, String)>), Failure> {
     let mut overlays = Vec::new();
     for name in configured.knowledge() {
         let path = root.join(&name);
@@ -175,6 +174,7 @@ fn load_knowledge(configured: &config::Configured, root: &Path) -> Result<Knowle
         })?;
         overlays.push((name, text));
     }
-    let overlays: Vec<(&str, &str)> = overlays.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
-    Knowledge::with_overlays(&overlays).map_err(|e| Failure(e.to_string()))
+    let texts: Vec<(&str, &str)> = overlays.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let knowledge = Knowledge::with_overlays(&texts).map_err(|e| Failure(e.to_string()))?;
+    Ok((knowledge, overlays))
 }

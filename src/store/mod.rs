@@ -1,14 +1,16 @@
-//! What earlier runs found out, by the content of texts: words and facts that need not be made again.
+//! What earlier runs found out, by the content of texts: words and facts that need not be made again, and reports.
 //!
 //! Facts and words depend on a text alone (and on whether it is a stub): on no settings, no knowledge, no other file. So what is
 //! kept never becomes wrong, only unused; and another version of the program, whose facts may differ, reads none of it
 //! ([`FINGERPRINT`]). Where the packs lie, and how they are written, is up to a [`Disk`].
 
 mod pack;
+mod report;
 #[cfg(test)]
 mod tests;
 
 pub use pack::{Bytes, Pack};
+pub use report::{Identity, Printed, Report};
 
 use crate::facts::Facts;
 use crate::program::ProgramFile;
