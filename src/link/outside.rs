@@ -8,7 +8,7 @@ use super::launches::inside_kernel;
 use super::reach::{Item, Mentioned, Spoken};
 use super::receivers::{self, Object};
 use super::resolve::Entity;
-use crate::facts::{ArgKind, Call, Const, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::facts::{ArgKind, Call, Const, Facts, Function, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::{FunctionRef, Kernel, KernelCall, ProgramFile};
 use crate::source::{FileId, Place, Span};
 use crate::words::Word;
@@ -324,7 +324,7 @@ impl<'s, 'a> Search<'s, 'a> {
             for (value, v) in function.body.iter() {
                 let Op::Call(id) = v.op else { continue };
                 let call = function.body.call(id);
-                if call.decorates.is_some() || !has_tensor(&function.body, call) || !speaks[call.callee.index()] {
+                if call.decorates.is_some() || !has_tensor(facts, function, call) || !speaks[call.callee.index()] {
                     continue;
                 }
                 if let Some((callee, library, certain)) = self.callee(at, value, call) {
@@ -526,8 +526,22 @@ fn annotates(search: &Search<'_, '_>, at: FunctionRef, value: ValueId, own: &Own
 }
 
 /// Some argument may be a tensor: without one no shape is lost.
-fn has_tensor(body: &crate::facts::Body, call: &Call) -> bool {
+fn has_tensor(facts: &Facts, function: &Function, call: &Call) -> bool {
+    let body = &function.body;
+    let outer = &facts.function(function.parent).body;
+    let annotated = |param: u16| {
+        let annotation = function.params[param as usize].annotation?;
+        match outer.op(annotation.value) {
+            Op::Free(name) => Some(facts.name(name)),
+            _ => None,
+        }
+    };
     call.args.iter().any(|arg| {
+        if let Op::Param(param) = body.op(arg.value)
+            && matches!(annotated(param), Some("int" | "float" | "bool" | "str"))
+        {
+            return false;
+        }
         let plain = matches!(
             body.op(arg.value),
             Op::Const(Const::None | Const::Bool(_) | Const::Int(_) | Const::BigNumber(_) | Const::Float(_) | Const::Str(_))
