@@ -415,6 +415,36 @@ def f(x: torch.Tensor, stream: torch.cuda.Stream | None = None) -> None:
     assert!(!written.contains("stream:") && written.contains("x: torch.Tensor"), "{written}");
 }
 
+/// `temperature == 0.0` is a tensor where the temperature is one: torch compares element by element.
+#[test]
+fn what_cannot_be_told_is_not_compared_to_a_bool() {
+    let function = "@triton.jit
+def _greedy_kernel(out_ptr, greedy_ptr, n):
+    i = tl.program_id(0)
+    greedy = True if greedy_ptr is None else tl.load(greedy_ptr + i)
+    if greedy:
+        tl.store(out_ptr + i, 0.0)
+
+
+class Sampler:
+    @torch.no_grad()
+    def sample(self, probs: torch.Tensor, meta) -> torch.Tensor:
+        if meta.all_greedy:
+            greedy = None
+        else:
+            greedy = meta.temperature == 0.0
+        self.note(greedy)
+        _greedy_kernel[(probs.shape[0],)](probs, greedy, probs.shape[0])
+        return probs
+";
+    let text = format!("{KERNEL}\n\n{function}");
+    let found = finding(&[("ops/f.py", &text)], "style = \"custom-op\"\n", "Sampler.sample");
+    let fix = found.fix.unwrap();
+    let written: String = fix.edits.iter().map(|(_, edit)| edit.content.as_str()).collect();
+    // The kernel reads through it.
+    assert!(written.contains("greedy: Optional[torch.Tensor]"), "{written}");
+}
+
 /// What a kernel adds to an offset and never loads through may still be a tensor.
 #[test]
 fn a_pointer_that_is_never_used_is_no_number() {
@@ -499,6 +529,57 @@ def f(x: torch.Tensor, table: torch.Tensor):
     let kept = "device = x.device\n+    a = torch.ops.ops.f_copy(x)";
     assert!(diff.contains(kept), "{diff}");
     assert!(diff.contains("f_copy_2(table, n, device)"), "{diff}");
+}
+
+/// The same launch with other arguments, one of which may be absent: one op for both. Where the kernel takes the two in turn, no.
+#[test]
+fn launches_that_do_the_same_share_an_op() {
+    let class = "class Planner:
+    def __init__(self, table: torch.Tensor):
+        self.table = table
+
+    @torch.no_grad()
+    def plan(self, batch, lengths: torch.Tensor, prefix: torch.Tensor, fast: bool):
+        if fast:
+            print(batch)
+            _copy_kernel[(1,)](lengths, self.table, lengths.numel(), 1, B=16)
+            print(batch)
+        else:
+            print(batch, fast)
+            _copy_kernel[(1,)](prefix, self.table, prefix.numel(), 1, B=16)
+            print(batch)
+            _copy_kernel[(1,)](src=self.table, dst=prefix, n=16, factor=1, B=16)
+";
+    let text = format!("{KERNEL}\n\n{class}");
+    insta::assert_snapshot!("shared_op", diffs(&[("ops/f.py", &text)], "style = \"custom-op\"\n"));
+}
+
+/// The public function allocates what stands in for an absent argument, in either spelling; the op writes it.
+#[test]
+fn what_stands_in_for_an_argument_is_allocated_outside() {
+    let function = |chosen: &str| {
+        format!(
+            "def pick(rows):
+    return {{\"num_warps\": 8}} if rows > 16 else {{}}
+
+
+@torch.no_grad()
+def f(x: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    rows = x.shape[0]
+    options = pick(rows)
+{chosen}    if len(options) > 3:
+        return y
+    _copy_kernel[(1,)](x, y, rows, 1, B=16, **options)
+    return y
+"
+        )
+    };
+    let inline = function("    y = (\n        torch.empty(rows, device=x.device) if out is None else out\n    )\n");
+    insta::assert_snapshot!("stand_in", written(&inline));
+    let branches = "    if out is not None:\n        y = out\n    else:\n        y = torch.empty(rows, device=x.device)\n";
+    insta::assert_snapshot!("stand_in_by_branch", written(&function(branches)));
+    let asked = function("    y = torch.empty(rows, device=x.device) if out is None else out\n    print(out is None)\n");
+    insta::assert_snapshot!("stand_in_asked_again", written(&asked));
 }
 
 #[test]

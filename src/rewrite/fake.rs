@@ -25,8 +25,11 @@ pub(super) fn fake(scope: &Scope, calls: &Calls, split: &Split, indent: &str) ->
     let mut slicer = Slicer::new(scope);
     slicer.returns.clone_from(&split.partial);
     slicer.removed.clone_from(&split.removed);
+    let last = body.top.last().and_then(|last| split.partial.get(last));
     for early in repeated_returns(scope) {
-        slicer.returns.entry(early).or_default();
+        if split.partial.get(&early) == last {
+            slicer.returns.insert(early, String::new());
+        }
     }
     slicer.block(&body.top, Live::new())?;
     let mut doubts = Vec::new();

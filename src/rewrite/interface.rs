@@ -14,6 +14,7 @@ use crate::facts::{CompareOp, Const, Op, Param, ParamKind, ValueId};
 use crate::finding::Edit;
 use crate::program::{Func, FunctionRef, Refusal, RefusalKind};
 use crate::source::Span;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 /// The op's parameters, as far as they differ from the function's.
@@ -41,6 +42,7 @@ pub(super) struct Interface {
 
 /// One parameter of the op.
 struct Slot<'p> {
+    index: u16,
     param: &'p Param,
     /// Its new annotation; `None`: as written.
     annotation: Option<String>,
@@ -54,8 +56,15 @@ struct Slot<'p> {
     passed: Option<String>,
 }
 
-/// Decides the op's parameters. `required`: optional ones that the public function fills.
-pub(super) fn interface(scope: &Scope, types: &Rc<Types>, func: &Func, route: &Route, torch: (u32, u32), required: &[u16]) -> Interface {
+/// Decides the op's parameters. `required`: optional ones that the public function fills, by the name of what it passes.
+pub(super) fn interface(
+    scope: &Scope,
+    types: &Rc<Types>,
+    func: &Func,
+    route: &Route,
+    torch: (u32, u32),
+    required: &BTreeMap<u16, String>,
+) -> Interface {
     let mut made = Interface::default();
     let spelling = Spelling::new(scope, torch);
     let none: &[Refusal] = &[];
@@ -70,7 +79,7 @@ pub(super) fn interface(scope: &Scope, types: &Rc<Types>, func: &Func, route: &R
             &spelling,
             (index, param),
             refusal,
-            required.contains(&index),
+            required.contains_key(&index),
             &mut made,
         ));
     }
@@ -94,7 +103,8 @@ pub(super) fn interface(scope: &Scope, types: &Rc<Types>, func: &Func, route: &R
             let keyword = slot.param.kind == ParamKind::KeywordOnly;
             let pass = |name: &str, value: &str| if keyword { format!("{name}={value}") } else { value.to_string() };
             if slot.fields.is_empty() {
-                return vec![pass(name, slot.passed.as_deref().unwrap_or(name))];
+                let filled = required.get(&slot.index).map(String::as_str);
+                return vec![pass(name, slot.passed.as_deref().or(filled).unwrap_or(name))];
             }
             slot.fields.iter().map(|f| pass(&f.name, &f.text)).collect()
         })
@@ -122,6 +132,7 @@ fn slot<'p>(
     made: &mut Interface,
 ) -> Slot<'p> {
     let mut slot = Slot {
+        index,
         param,
         annotation: None,
         bare: required,

@@ -225,9 +225,13 @@ impl<'a> Rewrite<'a> {
             Ok(plan) => plan,
             Err(reasons) => return self.outline(func, reasons).map(Way::Part),
         };
-        if plan.split.absent {
-            let why = "a result may be None, and an op returns tensors".to_string();
-            let part = self.outline(func, vec![why]).ok();
+        let why = match &plan.split {
+            split if split.absent => Some("a result may be None, and an op returns tensors"),
+            split if split.renames => Some("it allocates what it may be given"),
+            _ => None,
+        };
+        if let Some(why) = why {
+            let part = self.outline(func, vec![why.to_string()]).ok();
             if let Some(part) = part.filter(|part| part.doubts.len() <= plan.reasons.doubts.len()) {
                 return Ok(Way::Part(part));
             }

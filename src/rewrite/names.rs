@@ -24,7 +24,7 @@ pub(super) struct OpNames {
 type Owners = BTreeSet<(FileId, String)>;
 
 /// Names for one launcher.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Chosen {
     /// The op, without the namespace.
     pub(super) op: String,
@@ -133,9 +133,14 @@ impl OpNames {
             return Some(kernel.to_string());
         }
         let elsewhere = !others.is_empty() && !others.contains(&source.file);
+        let stutters = |name: &String| {
+            let words: BTreeSet<&str> = name.split('_').collect();
+            words.len() + 1 < name.split('_').count()
+        };
         elsewhere
             .then(|| self.distinct(program, source.file, &others, kernel, namespace))
             .flatten()
+            .filter(|name| !stutters(name))
     }
 
     /// The name with what the path of its module has and no other has.
@@ -147,25 +152,24 @@ impl OpNames {
             .map(|run| derived(&run, stem))
             .collect();
         let mut runs = runs(&own);
-        // Few words; those of a folder that every project has say little; nearest to the function.
+        // Few parts; words that the name has, and folders that every project has, say little; nearest to the function.
         runs.reverse();
-        runs.sort_by_key(|run| (run.len(), run.iter().all(|part| FOLDERS.contains(part))));
-        let repeats = |run: &[&str]| stem.strip_prefix(&run.join("_")).is_some_and(|rest| rest.starts_with('_'));
-        let mut found = runs.iter().filter(|run| !repeats(run)).map(|run| derived(run, stem));
+        runs.sort_by_key(|run| (run.len(), says_little(run, stem)));
+        let mut found = runs.iter().map(|run| derived(run, stem));
         found.find(|long| long != stem && !theirs.contains(long) && !self.wanted.contains_key(long) && self.is_free(namespace, long))
     }
 
     /// The names of one of several ops that a launcher is taken apart into: after its kernel, or after what tells it from the others.
-    pub(super) fn part(&self, program: &Program, source: &Source, whole: &Chosen, part: &str, namespace: &str, taken: &[String]) -> Chosen {
+    pub(super) fn part(&self, program: &Program, source: &Source, whole: &Chosen, part: &str, namespace: &str, taken: &[Chosen]) -> Chosen {
         let kernel = source
             .kernel
             .and_then(|kernel| self.after_kernel(program, source, kernel, namespace));
         let (op, stem) = match &kernel {
             Some(kernel) => (kernel.clone(), kernel.clone()),
-            None => (joined(&whole.op, part), joined(&whole.stem, part)),
+            None => (joined(&whole.op, part, namespace), joined(&whole.stem, part, namespace)),
         };
         let own = |name: &str| name == whole.op || kernel.as_deref() == Some(name) || !self.wanted.contains_key(name);
-        let free = |name: &str| !taken.iter().any(|t| t == name) && own(name) && self.is_free(namespace, name);
+        let free = |name: &str| !taken.iter().any(|t| t.op == name) && own(name) && self.is_free(namespace, name);
         if free(&op) {
             return Chosen { op, stem };
         }
@@ -239,18 +243,26 @@ pub(super) fn only_kernel(program: &Program, kernels: impl Iterator<Item = Kerne
     names.pop().filter(|_| names.is_empty())
 }
 
-/// A name with what tells a part from others: words that both begin with stand once.
-fn joined(name: &str, part: &str) -> String {
+/// A name with what tells a part from others: words that it or the namespace has already are not said again.
+fn joined(name: &str, part: &str, namespace: &str) -> String {
     if part == name || part.strip_prefix(name).is_some_and(|rest| rest.starts_with('_')) {
         return part.to_string();
     }
-    let same = name.split('_').zip(part.split('_')).take_while(|(a, b)| a == b).count();
-    let rest: Vec<&str> = part.split('_').skip(same).collect();
-    if rest.is_empty() {
-        return format!("{name}_{part}");
+    let said: Vec<&str> = name.split('_').chain(namespace.split('_').filter(|w| *w != "kernel")).collect();
+    let new: Vec<&str> = part.split('_').filter(|w| !said.contains(w)).collect();
+    if new.is_empty() {
+        return name.to_string();
     }
-    format!("{name}_{}", rest.join("_"))
+    let long = format!("{name}_{}", new.join("_"));
+    let telling: Vec<&str> = new.iter().copied().filter(|w| !MANNERS.contains(w)).collect();
+    match telling.as_slice() {
+        [.., a, b] if long.len() > LONG => format!("{name}_{a}_{b}"),
+        _ => long,
+    }
 }
+
+/// Letters of a name that is hard to read; no name is cut for that alone.
+const LONG: usize = 48;
 
 /// The path of a file is shorter than all others.
 fn is_highest(program: &Program, file: FileId, others: &[FileId]) -> bool {
@@ -269,12 +281,36 @@ fn runs<'p>(parts: &[&'p str]) -> Vec<Vec<&'p str>> {
     (0..parts.len()).flat_map(from).collect()
 }
 
-/// Parts of the module path in front of a name; words that end the path and begin the name stand once.
+/// How little parts of a path add to a name: words that it has, or none but those of common folders.
+fn says_little(parts: &[&str], name: &str) -> usize {
+    let path = parts.join("_");
+    let goes_on = path.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
+    let repeated = if goes_on { 0 } else { repeated(&path, name) };
+    2 * repeated + 3 * usize::from(parts.iter().all(|part| FOLDERS.contains(part)))
+}
+
+/// Words of a path that a name has too.
+fn repeated(path: &str, name: &str) -> usize {
+    path.split('_').filter(|w| name.split('_').any(|n| n == *w)).count()
+}
+
+/// Parts of the module path in front of a name; words that end the path and begin the name stand once, as do most of those that
+/// both have elsewhere.
 fn derived(parts: &[&str], name: &str) -> String {
     let path = parts.join("_");
+    if path.strip_prefix(name).is_some_and(|rest| rest.starts_with('_')) {
+        return path;
+    }
     let ends = |start: &str| path == start || path.strip_suffix(start).is_some_and(|rest| rest.ends_with('_'));
     let starts = name.match_indices('_').map(|(at, _)| at).chain([name.len()]);
     let shared = starts.filter(|&at| ends(&name[..at])).max().unwrap_or(0);
+    if shared == 0 && repeated(&path, name) > 1 {
+        let new = path.split('_').filter(|w| w.len() > 1 && !name.split('_').any(|n| n == *w));
+        let new: Vec<&str> = new.chain([name]).collect();
+        if new.len() > 1 {
+            return new.join("_");
+        }
+    }
     match name[shared..].trim_start_matches('_') {
         "" => path,
         rest => format!("{path}_{rest}"),
@@ -336,10 +372,19 @@ mod tests {
         assert_eq!(plain("attention_impl"), "attention_impl");
         assert_eq!(derived(&["norm"], "rms"), "norm_rms");
         assert_eq!(derived(&["temp", "sgemm_lora_a"], "sgemm_lora_a_fwd"), "temp_sgemm_lora_a_fwd");
+        assert_eq!(derived(&["chunk_h_split"], "chunk_fwd_h"), "split_chunk_fwd_h");
+        assert_eq!(derived(&["act_quant_triton"], "act_quant"), "act_quant_triton");
+        assert!(says_little(&["mla_buffer"], "set_mla_kv_buffer") > says_little(&["kvcache"], "set_mla_kv_buffer"));
+        let joined = |name, part| joined(name, part, "my_kernel");
+        assert_eq!(joined("jsd_forward", "kernel"), "jsd_forward_kernel");
         assert_eq!(joined("swiglu_forward", "swiglu_forward_tiled"), "swiglu_forward_tiled");
         assert_eq!(joined("attention_forward", "attention_qk"), "attention_forward_qk");
         assert_eq!(joined("scale", "scale"), "scale");
         assert_eq!(joined("forward", "add"), "forward_add");
+        assert_eq!(joined("conv_bwd_gluon", "conv_bwd"), "conv_bwd_gluon");
+        assert_eq!(joined("cross_entropy", "my_cross_entropy_forward"), "cross_entropy_forward");
+        let long = joined("attention_backend_init_forward_metadata", "create_paged_kv_indices_triton");
+        assert_eq!(long, "attention_backend_init_forward_metadata_kv_indices");
         assert_eq!(derived(&["ops", "rms"], "rms"), "ops_rms");
     }
 }

@@ -128,7 +128,7 @@ fn place(scope: &Scope, paths: &[Path], index: usize) -> Result<Place, Refused> 
 }
 
 /// The value is the parameter where that is not `None`, and new where it is.
-fn stands_in(scope: &Scope, value: ValueId, param: u16) -> bool {
+pub(super) fn stands_in(scope: &Scope, value: ValueId, param: u16) -> bool {
     let body = scope.body();
     let is_param = |v: ValueId| matches!(body.op(v), Op::Param(p) if p == param);
     let Op::Select(condition, yes, no) = body.op(value) else {

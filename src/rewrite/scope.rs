@@ -257,8 +257,15 @@ impl<'a> Scope<'a> {
             Op::Binary(op, a, b) | Op::Augment(op, a, b) => kind_of_binary(op, kind(a), kind(b)),
             Op::Compare(op, a, b) => {
                 let by_value = !matches!(op, CompareOp::Is | CompareOp::IsNot | CompareOp::In | CompareOp::NotIn);
-                let tensor = kind(a) == Kind::Tensor || kind(b) == Kind::Tensor;
-                if by_value && tensor { Kind::Tensor } else { Kind::Bool }
+                match (kind(a), kind(b)) {
+                    _ if !by_value => Kind::Bool,
+                    (Kind::Tensor, _) | (_, Kind::Tensor) => Kind::Tensor,
+                    // No tensor is compared with a text or a dtype.
+                    (Kind::Text | Kind::Other, _) | (_, Kind::Text | Kind::Other) => Kind::Bool,
+                    // It is elementwise where what cannot be told is a tensor.
+                    (Kind::Unknown, _) | (_, Kind::Unknown) => Kind::Unknown,
+                    _ => Kind::Bool,
+                }
             }
             Op::Unary(UnaryOp::Not, _) => Kind::Bool,
             Op::Unary(_, a) => kind(a),

@@ -29,14 +29,16 @@ pub(super) struct Split {
     pub(super) returns: Option<String>,
     /// One of its results may be None, which no return annotation of an op can say.
     pub(super) absent: bool,
+    /// It takes under a parameter's name what the function calls by another: a part of it would not have to.
+    pub(super) renames: bool,
     /// The op returns nothing.
     pub(super) nothing: bool,
     /// Changes inside of the old function, which becomes the op.
     pub(super) edits: Vec<Edit>,
     /// What `return` statements of the op return instead; empty: nothing.
     pub(super) partial: BTreeMap<StatementId, String>,
-    /// Optional parameters that the op requires.
-    pub(super) required: Vec<u16>,
+    /// Optional parameters that the op requires, and what the public function passes for them.
+    pub(super) required: BTreeMap<u16, String>,
     /// Statements that the op no longer has.
     pub(super) removed: BTreeSet<StatementId>,
     /// Statements in front of the implementation and of its fake, without indentation.
@@ -353,11 +355,11 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
             Part::Given(p) => results.push(scope.name(scope.function().params[*p as usize].name).to_string()),
             Part::GivenOrFresh(p) => {
                 let name = scope.name(scope.function().params[*p as usize].name);
-                if name != *text {
+                if !is_identifier(text) || name != *text && scope.function().params.iter().any(|p| scope.name(p.name) == *text) {
                     return Err("a result is made of an argument or of what stands in for it".to_string());
                 }
-                absent.push(*p);
-                results.push(name.to_string());
+                absent.push((*p, *text));
+                results.push((*text).to_string());
             }
             Part::Nothing => results.push("None".to_string()),
             Part::Fresh => {
@@ -401,7 +403,7 @@ fn named(scope: &Scope, calls: &Calls, func: &Func, parts: &[Part], tuple: bool,
     }
     let results = results.join(", ");
     split.after = vec![format!("{indent}return {results}")];
-    drop_results(scope, parts, tuple, &mut split)?;
+    drop_results(scope, parts, &texts, tuple, &mut split)?;
     Ok(split)
 }
 
@@ -443,7 +445,7 @@ pub(super) fn made_of<'t>(scope: &Scope, text: &'t str) -> Option<&'t str> {
 }
 
 /// Takes what the public function returns itself out of the op's `return` statements.
-fn drop_results(scope: &Scope, parts: &[Part], tuple: bool, split: &mut Split) -> Result<(), Refused> {
+fn drop_results(scope: &Scope, parts: &[Part], names: &[&str], tuple: bool, split: &mut Split) -> Result<(), Refused> {
     let body = scope.body();
     for (i, statement) in body.statements.iter().enumerate() {
         let id = StatementId(i as u32);
@@ -452,8 +454,11 @@ fn drop_results(scope: &Scope, parts: &[Part], tuple: bool, split: &mut Split) -
         }
         let texts = expression_texts(scope, id, tuple).filter(|t| t.len() == parts.len());
         let texts = texts.ok_or("a `return` is not written out")?;
-        let other = |(part, text): (&Part, &&str)| matches!(part, Part::GivenOrFresh(p) if scope.name(scope.function().params[*p as usize].name) != *text);
-        if parts.iter().zip(&texts).any(other) {
+        let same = parts.iter().zip(names).zip(&texts);
+        if same
+            .into_iter()
+            .any(|((part, name), text)| matches!(part, Part::GivenOrFresh(_)) && name != text)
+        {
             return Err("a result goes by another name on a path".to_string());
         }
         let fresh: Vec<&str> = parts

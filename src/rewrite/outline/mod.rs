@@ -10,11 +10,12 @@ mod live;
 mod prelude;
 mod region;
 mod repeat;
+mod share;
 mod text;
 mod types;
 mod values;
 
-use super::names::{self, Source};
+use super::names::{self, Chosen, Source};
 use super::scope::{Kind, Scope};
 use super::signature::Base;
 use super::slice::Refused;
@@ -28,6 +29,7 @@ use crate::source::Span;
 use evidence::Evidence;
 use live::Liveness;
 use region::{Outliner, Region};
+use share::Shape;
 use std::cell::Cell;
 use types::Types;
 pub(super) use types::is_method_of;
@@ -62,7 +64,7 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
     }
     let launches = launches(func).map_err(one)?;
     let is_one_device = matches!(&route, Route::House(_, style) if style.one_device);
-    let regions = regions(&scope, &rewrite.calls, func, &launches, is_one_device).map_err(one)?;
+    let mut regions = regions(&scope, &rewrite.calls, func, &launches, is_one_device).map_err(one)?;
     let namespace = rewrite.namespace(&scope, &route);
     let mut outlined = Outlined {
         style: route.name().to_string(),
@@ -76,6 +78,26 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
     if rewrite.names.is_doubled(func.function.file, &own) {
         return Err(one("another function of the file would give its op the same name".to_string()));
     }
+    let site = text::Site {
+        scope: &scope,
+        route: &route,
+        namespace: &namespace,
+        torch: rewrite.options.torch,
+    };
+    let unnamed = Chosen::default();
+    let shapes: Vec<Option<Shape>> = regions.iter().map(|region| Shape::of(&site.outline(&unnamed, region))).collect();
+    // By region: the one before it whose op it calls, and with which of its inputs.
+    let mut shared: Vec<Option<(usize, Vec<usize>)>> = vec![None; regions.len()];
+    for i in 1..regions.len() {
+        let (before, from) = regions.split_at_mut(i);
+        let same = |owner: usize| {
+            let (own, other) = (shapes[owner].as_ref()?, shapes[i].as_ref()?);
+            let arguments = own.arguments(&mut before[owner].inputs, other, &from[0].inputs)?;
+            Some((owner, arguments))
+        };
+        shared[i] = (0..i).filter(|&owner| shared[owner].is_none()).find_map(same);
+    }
+    let own_op: Vec<usize> = (0..regions.len()).filter(|&i| shared[i].is_none()).collect();
     let kernels: Vec<Vec<KernelId>> = regions.iter().map(|region| kernels_of(&scope, func, region)).collect();
     let only: Vec<Option<String>> = kernels
         .iter()
@@ -88,14 +110,27 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
         kernel,
         part: inner,
     };
-    let kernel = only[0].as_deref().filter(|_| only.len() == 1);
+    let kernel = only[0].as_deref().filter(|_| own_op.len() == 1);
     let whole = rewrite.names.choose_for(rewrite.program, &source(kernel), &namespace);
-    let partial = regions.len() > 1 || !inner && kernel.is_some() && does_more(&scope, &rewrite.calls, &regions[0]);
-    let mut taken = Vec::new();
+    let partial = own_op.len() > 1 || !inner && kernel.is_some() && does_more(&scope, &rewrite.calls, &regions[0]);
+    let mut taken: Vec<Chosen> = Vec::new();
     for (i, region) in regions.iter().enumerate() {
+        if is_one_device {
+            one_device(&scope, region).map_err(one)?;
+        }
+        outlined.doubts.extend(region.doubts.iter().cloned());
+        if let Some((owner, arguments)) = &shared[i] {
+            let names = own_op.iter().position(|o| o == owner).map(|at| &taken[at]);
+            let edits = names
+                .map(|names| site.outline(names, region).calls(arguments))
+                .transpose()
+                .map_err(one)?;
+            outlined.edits.extend(edits.into_iter().flatten());
+            continue;
+        }
         let first = kernels[i].first().map(|&k| names::kernel_name(rewrite.program, k));
         let part = match first.as_deref().unwrap_or("launch") {
-            part if regions.len() > 1 || names::adds_to(part, &own) => part,
+            part if own_op.len() > 1 || names::adds_to(part, &own) => part,
             _ => "kernel",
         };
         let names = if partial {
@@ -105,24 +140,12 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
         } else {
             whole.clone()
         };
-        taken.push(names.op.clone());
-        if is_one_device {
-            one_device(&scope, region).map_err(one)?;
-        }
-        let writer = text::Outline {
-            scope: &scope,
-            route: &route,
-            namespace: &namespace,
-            names: &names,
-            region,
-            torch: rewrite.options.torch,
-        };
-        outlined.edits.extend(writer.edits().map_err(one)?);
+        outlined.edits.extend(site.outline(&names, region).edits().map_err(one)?);
         outlined.ops.push(format!("{namespace}::{}", names.op));
         outlined
             .mutates
             .extend(region.inputs.iter().filter(|i| i.written).map(|i| i.param.clone()));
-        outlined.doubts.extend(region.doubts.iter().cloned());
+        taken.push(names);
     }
     // Ops at one place stand in the order of their launches.
     outlined.edits.sort_by_key(|edit| edit.span);

@@ -17,6 +17,28 @@ use crate::finding::Edit;
 use crate::knowledge::frameworks::Form;
 use crate::source::Span;
 
+/// What the ops of one function share.
+pub(super) struct Site<'s, 'a> {
+    pub(super) scope: &'s Scope<'a>,
+    pub(super) route: &'s Route<'s>,
+    pub(super) namespace: &'s str,
+    /// Oldest torch that the project supports.
+    pub(super) torch: (u32, u32),
+}
+
+impl<'a> Site<'_, 'a> {
+    pub(super) fn outline<'x>(&'x self, names: &'x Chosen, region: &'x Region) -> Outline<'x, 'a> {
+        Outline {
+            scope: self.scope,
+            route: self.route,
+            namespace: self.namespace,
+            names,
+            region,
+            torch: self.torch,
+        }
+    }
+}
+
 /// One region on its way to an op.
 pub(super) struct Outline<'s, 'a> {
     pub(super) scope: &'s Scope<'a>,
@@ -29,7 +51,7 @@ pub(super) struct Outline<'s, 'a> {
 }
 
 /// The statement of the module in front of which the op goes.
-struct Site {
+struct Front {
     offset: u32,
     indent: String,
 }
@@ -37,13 +59,13 @@ struct Site {
 impl Outline<'_, '_> {
     /// The edits, in the file's line ends.
     pub(super) fn edits(&self) -> Result<Vec<Edit>, Refused> {
-        let site = self.site()?;
+        let front = self.front()?;
         let scope = self.scope;
         let file = scope.program.file(scope.at.file);
         let unit = &scope.facts().layout.indent;
-        let inner = format!("{}{unit}", site.indent);
-        let (register, mut edits) = styles::registrar(scope, self.route, self.namespace, site.offset);
-        let torch = imports::module(file, "torch", site.offset).filter(|_| !edits.iter().any(|e| e.content.contains("import torch")));
+        let inner = format!("{}{unit}", front.indent);
+        let (register, mut edits) = styles::registrar(scope, self.route, self.namespace, front.offset);
+        let torch = imports::module(file, "torch", front.offset).filter(|_| !edits.iter().any(|e| e.content.contains("import torch")));
         edits.extend(torch);
         let private = names::private(scope.facts(), &self.names.stem, "impl");
         let fake_name = names::private(scope.facts(), &self.names.stem, "fake");
@@ -62,7 +84,7 @@ impl Outline<'_, '_> {
             fake_name: &fake_name,
             fake: fake.as_ref(),
             nothing: self.region.outputs.is_empty(),
-            indent: &site.indent,
+            indent: &front.indent,
             unit,
             width: scope.width(),
         };
@@ -78,27 +100,43 @@ impl Outline<'_, '_> {
         if !self.region.outputs.is_empty() {
             body.push(format!("{inner}return {}", self.outputs_within(&inner, "return ".len())));
         }
-        let work = self.function(&private, &annotations, &body, &site.indent);
+        let work = self.function(&private, &annotations, &body, &front.indent);
         let fake = op.needs_fake().then(|| {
             let nothing = vec![format!("{inner}return None")];
             let lines = fake.as_ref().map_or(&nothing, |fake| &fake.lines);
-            self.function(&fake_name, &annotations, lines, &site.indent)
+            self.function(&fake_name, &annotations, lines, &front.indent)
         });
         edits.push(Edit::insert_once(
-            site.offset,
-            self.assemble(&op, &register, &work, fake, &site.indent),
+            front.offset,
+            self.assemble(&op, &register, &work, fake, &front.indent),
         ));
-        edits.push(Edit::replace(replaced, self.call(&private, replaced)));
+        let arguments: Vec<String> = self.region.inputs.iter().map(handed).collect();
+        edits.push(Edit::replace(replaced, self.call(&private, &arguments, replaced)));
         edits.extend(self.removals()?);
-        let newline = &scope.facts().layout.newline;
-        for edit in edits.iter_mut().filter(|_| newline != "\n") {
-            edit.content = edit.content.replace("\r\n", "\n").replace('\n', newline);
-        }
+        self.in_the_files_line_ends(&mut edits);
         Ok(edits)
     }
 
+    /// The edits where another region's op, which has these names, does the same: `order` says which input is which argument.
+    pub(super) fn calls(&self, order: &[usize]) -> Result<Vec<Edit>, Refused> {
+        let private = names::private(self.scope.facts(), &self.names.stem, "impl");
+        let (_, replaced) = self.moved("")?;
+        let arguments: Vec<String> = order.iter().map(|&i| handed(&self.region.inputs[i])).collect();
+        let mut edits = vec![Edit::replace(replaced, self.call(&private, &arguments, replaced))];
+        edits.extend(self.removals()?);
+        self.in_the_files_line_ends(&mut edits);
+        Ok(edits)
+    }
+
+    fn in_the_files_line_ends(&self, edits: &mut [Edit]) {
+        let newline = &self.scope.facts().layout.newline;
+        for edit in edits.iter_mut().filter(|_| newline != "\n") {
+            edit.content = edit.content.replace("\r\n", "\n").replace('\n', newline);
+        }
+    }
+
     /// In front of the class or function that the region lies in, which must be a statement of the module.
-    fn site(&self) -> Result<Site, Refused> {
+    fn front(&self) -> Result<Front, Refused> {
         let module = self.scope.facts().module();
         let inside = self.scope.function().name_span;
         let statements = &module.body.statements;
@@ -120,7 +158,7 @@ impl Outline<'_, '_> {
         if !indent.trim().is_empty() {
             return Err("the function shares its line with another statement".to_string());
         }
-        Ok(Site {
+        Ok(Front {
             offset: banner_above(&source.text, comment_above(source, line)),
             indent,
         })
@@ -205,7 +243,7 @@ impl Outline<'_, '_> {
     }
 
     /// The call that stands where the statements stood.
-    fn call(&self, private: &str, replaced: Span) -> String {
+    fn call(&self, private: &str, arguments: &[String], replaced: Span) -> String {
         let source = self.scope.source();
         let first = self.first();
         let indent = &source.text[source.line_start(first) as usize..first as usize];
@@ -220,13 +258,12 @@ impl Outline<'_, '_> {
         } else {
             format!("torch.ops.{}.{}", self.namespace, self.names.op)
         };
-        let arguments: Vec<String> = self.region.inputs.iter().map(handed).collect();
         let unit = self.scope.facts().layout.indent.as_str();
         let (above, prefix) = match prefix.rsplit_once('\n') {
             Some((above, last)) => (format!("{indent}{above}\n"), last.trim_start()),
             None => (String::new(), prefix.as_str()),
         };
-        let call = above + &signature::call_within(self.scope.width(), prefix, &callee, &arguments, (indent, unit));
+        let call = above + &signature::call_within(self.scope.width(), prefix, &callee, arguments, (indent, unit));
         let newline = source.slice(replaced).ends_with(['\n', '\r']);
         if newline { call + "\n" } else { call }
     }
@@ -257,7 +294,7 @@ impl Outline<'_, '_> {
     }
 
     /// The moved statements, and the lines that they stood on.
-    fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
+    pub(super) fn moved(&self, indent: &str) -> Result<(Vec<String>, Span), Refused> {
         let range = &self.region.range;
         let last = self.scope.body().statements[range.block[range.last].index()].span.end;
         let mut lines = Vec::new();
