@@ -20,6 +20,9 @@ pub(super) struct Heap {
     asked: RefCell<FxHashMap<Root, Asked>>,
     /// Something was put where it had been looked for before.
     pub(super) stale: bool,
+    /// What was reached from values, by where in our memory stands what they share, until something is put anywhere. They are kept
+    /// too, so that nothing else can stand there.
+    reached: RefCell<FxHashMap<usize, (Abs, Abs)>>,
 }
 
 /// What was asked of one container or object.
@@ -38,6 +41,7 @@ impl Heap {
     pub(super) fn start(&mut self) {
         self.stale = false;
         self.asked.get_mut().clear();
+        self.reached.get_mut().clear();
     }
 
     /// All that lies in a container or object, sorted by key; `None` when nothing was put there in view.
@@ -80,11 +84,13 @@ impl Heap {
                 if next != *slot {
                     *slot = next;
                     self.stale |= was_asked;
+                    self.reached.get_mut().clear();
                 }
             }
             Err(at) => {
                 inside.insert(at, (key, Self::joined(Abs::default(), &value)));
                 self.stale |= was_asked;
+                self.reached.get_mut().clear();
             }
         }
     }
@@ -122,9 +128,35 @@ impl Run<'_, '_> {
 
     /// A value with all that is in it, at any depth. What only something out of view may have taken from there is as unknown as that.
     pub(super) fn reach(&self, abs: &Abs) -> Abs {
-        let mut all = Abs {
+        let own = Abs {
             parts: None,
             ..abs.clone()
+        };
+        if abs.objects().next().is_none() {
+            return own;
+        }
+        let at = abs.aliases.as_ptr() as usize;
+        let known = self.heap.reached.borrow().get(&at).map(|(_, reached)| reached.clone());
+        let reached = known.unwrap_or_else(|| {
+            let reached = self.reach_all(abs);
+            self.heap.reached.borrow_mut().insert(at, (abs.clone(), reached.clone()));
+            reached
+        });
+        let mut all = Abs {
+            aliases: reached.aliases.clone(),
+            none: own.none && reached.none,
+            ..own
+        };
+        all.add_pointees(&reached);
+        all
+    }
+
+    /// What lies in what a value may share, and that itself.
+    fn reach_all(&self, abs: &Abs) -> Abs {
+        let mut all = Abs {
+            aliases: abs.aliases.clone(),
+            none: true,
+            ..Abs::default()
         };
         // First what is known to be there.
         let mut next: [BTreeSet<&Root>; 2] = [abs.objects_if(true).collect(), abs.objects_if(false).collect()];

@@ -109,6 +109,15 @@ impl Alias {
         }
     }
 
+    /// It is shared on other paths too.
+    fn join(&mut self, when: &Condition) {
+        if self.when != *when {
+            self.when = std::mem::replace(&mut self.when, Condition::True)
+                .or(when.clone())
+                .at_most(MOST_PARTS);
+        }
+    }
+
     /// The order of aliases in a value: by root, of one root by kind.
     fn order(&self, other: &Self) -> Ordering {
         let kind = |a: &Self| (a.known, a.maybe.is_some());
@@ -202,8 +211,7 @@ impl Abs {
         let at = self.aliases.partition_point(|a| a.order(&alias) == Ordering::Less);
         if let Some(old) = self.aliases.get(at).filter(|a| a.order(&alias) == Ordering::Equal) {
             if old.when != alias.when {
-                let old = &mut self.aliases.to_mut()[at];
-                old.when = std::mem::replace(&mut old.when, Condition::True).or(alias.when).at_most(MOST_PARTS);
+                self.aliases.to_mut()[at].join(&alias.when);
             }
         } else if self.aliases.len() >= MOST_ALIASES && matches!(alias.root, Root::State(_)) {
             self.add_state_in_short(alias);
@@ -236,9 +244,42 @@ impl Abs {
         if self.aliases.is_empty() {
             self.aliases = other.aliases.clone();
         } else if !self.has_all(&other.aliases) {
-            other.aliases.iter().for_each(|alias| self.add(alias.clone()));
+            self.add_sorted(&other.aliases);
         }
         self.add_pointees(other);
+    }
+
+    /// Adds aliases that stand in the order of ours. Whether a piece of state is described in short depends on how many there are when
+    /// it is added: beyond the bound each is added for itself.
+    fn add_sorted(&mut self, others: &[Alias]) {
+        let is_state = |alias: &Alias| matches!(alias.root, Root::State(_));
+        let few = self.aliases.len() + others.len() <= MOST_ALIASES;
+        let first = others.iter().position(is_state).filter(|_| !few).unwrap_or(others.len());
+        let last = others.iter().rposition(is_state).map_or(0, |at| at + 1).max(first);
+        self.merge(&others[..first]);
+        others[first..last].iter().for_each(|alias| self.add(alias.clone()));
+        self.merge(&others[last..]);
+    }
+
+    /// Adds aliases that stand in the order of ours, all of them.
+    fn merge(&mut self, others: &[Alias]) {
+        if others.is_empty() {
+            return;
+        }
+        let own = self.aliases.0.take().map(Arc::unwrap_or_clone).unwrap_or_default();
+        let mut merged: Vec<Alias> = Vec::with_capacity(own.len() + others.len());
+        let mut own = own.into_iter().peekable();
+        for other in others {
+            merged.extend(std::iter::from_fn(|| own.next_if(|a| a.order(other) == Ordering::Less)));
+            let added = merged.last_mut().filter(|a| a.order(other) == Ordering::Equal);
+            match added.or_else(|| own.peek_mut().filter(|a| a.order(other) == Ordering::Equal)) {
+                Some(old) => old.join(&other.when),
+                None => merged.push(other.clone()),
+            }
+        }
+        merged.extend(own);
+        self.aliases = merged.into();
+        self.none = false;
     }
 
     /// Whether these aliases are there already.
@@ -365,5 +406,48 @@ impl Abs {
         }
         self.parts = None;
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::conditions::Term;
+    use super::*;
+
+    /// Values with parameters, state and fresh memory, few or many, in every mixture of kinds.
+    fn value(seed: u32, many: u32) -> Abs {
+        let mut abs = Abs::default();
+        let mut next = seed;
+        for _ in 0..many {
+            next = next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let (what, number) = (next >> 28, (next >> 20 & 31) as u16);
+            let root = match what % 4 {
+                0 => Root::Param(number),
+                1 => Root::State(format!("s{}.f{number}", number % 3).into()),
+                _ => Root::Fresh(ValueId(number.into()), 0),
+            };
+            let alias = Alias {
+                known: what < 12,
+                when: if what % 3 == 0 {
+                    Condition::True
+                } else {
+                    Condition::Truthy(Term::Global((next >> 24 & 3).into()))
+                },
+                ..Alias::of(root)
+            };
+            abs.add(alias);
+        }
+        abs
+    }
+
+    #[test]
+    fn together_is_one_by_one() {
+        for seed in 0..400 {
+            let (mut all, other) = (value(seed, seed % 50), value(seed + 1000, seed / 8));
+            let mut each = all.clone();
+            other.aliases.iter().for_each(|alias| each.add(alias.clone()));
+            all.add_sorted(&other.aliases);
+            assert_eq!(all, each, "{seed}");
+        }
     }
 }
