@@ -30,6 +30,7 @@ fn main() {
 /// All that decides which facts and words a text has, and how they are written.
 const MAKES_FACTS: &[&str] = &[
     "src/extract",
+    "src/facts",
     "src/facts.rs",
     "src/source.rs",
     "src/store",

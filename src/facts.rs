@@ -6,7 +6,10 @@
 //! calls, returns) are values in program order too. Kernels and host code share this IR; what an operation
 //! *means* (a launch, a view, a registration) is decided in `link`, which alone knows what a name refers to.
 
+mod names;
+
 use crate::source::Span;
+pub use names::NameTable;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
@@ -44,7 +47,7 @@ pub struct Facts {
     /// Syntax errors, in order. Facts of the readable part are kept.
     pub syntax_errors: Vec<SyntaxError>,
     /// Every name and string that the lists below refer to; no string twice.
-    pub names: Vec<Box<str>>,
+    pub names: NameTable,
     /// Functions in the order of their headers; the module body is first, class bodies are among them.
     pub functions: Vec<Function>,
     /// Classes in the order of their headers.

@@ -50,6 +50,11 @@ pub struct Known<'k> {
 
 /// Whether a pattern covers a qualified name. In a part `*` stands for any letters; the part `**` stands for any number of parts.
 pub fn covers(pattern: &str, name: &str) -> bool {
+    // Most are told apart by their first letters.
+    let first = pattern.bytes().zip(name.bytes()).find(|(p, n)| p != n || *p == b'*');
+    if first.is_some_and(|(p, _)| p != b'*') {
+        return false;
+    }
     match (pattern.split_once('.'), name.split_once('.')) {
         (Some(("**", rest)), _) => covers(rest, name) || name.split_once('.').is_some_and(|(_, after)| covers(pattern, after)),
         (None, _) if pattern == "**" => true,

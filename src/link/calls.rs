@@ -65,7 +65,6 @@ impl Callers {
 
 fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods) -> FxHashMap<FunctionRef, Vec<Caller>> {
     let resolver = host.resolver;
-    let names: FxHashSet<&str> = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name)).collect();
     // Calls of methods are asked for by their names as attributes, but for those of common names.
     let plain: FxHashSet<FunctionRef> = wanted.iter().copied().filter(|f| !methods.are_sought(*f)).collect();
     let mut mentioned = reach::Mentioned::new(resolver, &plain);
@@ -74,8 +73,10 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods)
     if !instances.is_empty() {
         mentioned.add(resolver, items);
     }
+    let names = wanted.iter().map(|f| resolver.text(f.file, resolver.function(*f).name));
+    let names = names.chain(instances.iter().map(|(_, name)| *name));
     let names = Names {
-        functions: names,
+        sought: names.collect(),
         instances: instances.iter().map(|(_, name)| *name).collect(),
         launched: wanted.iter().copied().filter(|f| is_launched(host, *f)).collect(),
     };
@@ -94,7 +95,7 @@ fn mentions(host: &Host<'_>, wanted: &FxHashSet<FunctionRef>, methods: &Methods)
 
 /// What functions are spoken of by.
 struct Names<'a> {
-    functions: FxHashSet<&'a str>,
+    sought: reach::SoughtNames<'a>,
     /// Names of objects whose `__call__` is asked for.
     instances: FxHashSet<&'a str>,
     /// Functions that a launcher of a framework decorates.
@@ -146,9 +147,11 @@ fn is_launched(host: &Host<'_>, f: FunctionRef) -> bool {
 
 fn in_file(host: &Host<'_>, file: FileId, names: &Names<'_>, wanted: &FxHashSet<FunctionRef>) -> Vec<(FunctionRef, Caller)> {
     let facts = host.resolver.facts(file);
-    let all = |n: &str| names.functions.contains(n) || names.instances.contains(n);
-    let here: Vec<bool> = facts.names.iter().map(|n| all(n)).collect();
+    let here = names.sought.flags(host.resolver, file);
     let mut out = Vec::new();
+    if !here.contains(&true) {
+        return out;
+    }
     let mut free = here.clone();
     for import in facts.imports.iter().filter(|i| i.member.is_some_and(|m| here[m.index()])) {
         free[import.bound.index()] = true;
@@ -164,6 +167,9 @@ fn in_file(host: &Host<'_>, file: FileId, names: &Names<'_>, wanted: &FxHashSet<
             Op::Call(c) => body.call(c).decorates.is_some_and(|f| here[facts.function(f).name.index()]),
             _ => false,
         };
+        if !body.iter().any(|(value, _)| named(value)) {
+            continue;
+        }
         let targets = |v: ValueId| -> Vec<FunctionRef> {
             let mut found = Vec::new();
             for entity in host.resolver.entities(at, v) {

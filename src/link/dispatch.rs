@@ -4,7 +4,7 @@ use super::calls::{Edge, Sure};
 use super::reach;
 use super::receivers::{self, Object};
 use super::resolve::{ClassRef, Entity, Resolver};
-use crate::facts::{ArgKind, Op, ParamKind, ValueId};
+use crate::facts::{ArgKind, Name, Op, ParamKind, ValueId};
 use crate::knowledge::Knowledge;
 use crate::program::{Caller, FunctionRef, ProgramFile};
 use crate::source::{FileId, Place};
@@ -138,7 +138,7 @@ impl<'m> Methods<'m> {
             .into_par_iter()
             .map(|file| {
                 let names = self.files[file.index()].iter().map(|&i| &self.names[i as usize]);
-                let some: FxHashMap<&str, &[Method]> = names.map(|(name, methods)| (*name, methods.as_slice())).collect();
+                let some: Vec<(&str, &[Method])> = names.map(|(name, methods)| (*name, methods.as_slice())).collect();
                 in_file(resolver, file, &some)
             })
             .collect();
@@ -329,9 +329,10 @@ fn written_arguments(text: &str) -> Option<usize> {
     None
 }
 
-fn in_file(resolver: &Resolver<'_>, file: FileId, wanted: &FxHashMap<&str, &[Method]>) -> Vec<(FunctionRef, Edge)> {
+fn in_file<'m>(resolver: &Resolver<'_>, file: FileId, wanted: &[(&str, &'m [Method])]) -> Vec<(FunctionRef, Edge)> {
     let facts = resolver.facts(file);
-    let here: Vec<Option<&[Method]>> = facts.names.iter().map(|n| wanted.get(&**n).copied()).collect();
+    let named = |(name, methods): &(&str, &'m [Method])| facts.names.find(name).map(|name| (name, *methods));
+    let here: FxHashMap<Name, &[Method]> = wanted.iter().filter_map(named).collect();
     let mut out = Vec::new();
     for (id, function) in facts.functions() {
         let at = FunctionRef { file, function: id };
@@ -341,7 +342,7 @@ fn in_file(resolver: &Resolver<'_>, file: FileId, wanted: &FxHashMap<&str, &[Met
             let Op::Attr(object, name) = function.body.op(call.callee) else {
                 continue;
             };
-            let Some(methods) = here[name.index()] else { continue };
+            let Some(methods) = here.get(&name) else { continue };
             let mut fitting = methods
                 .iter()
                 .filter(|m| receivers::fits(resolver, at, call, m.function, true))

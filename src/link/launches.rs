@@ -33,11 +33,9 @@ impl Candidates {
 /// Looks at every body.
 pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
     let resolver = host.resolver;
-    let names: FxHashSet<&str> = host
-        .kernels
-        .keys()
-        .map(|k| resolver.text(k.file, resolver.function(*k).name))
-        .collect();
+    let names = host.kernels.keys().map(|k| resolver.text(k.file, resolver.function(*k).name));
+    let names: FxHashSet<&str> = names.collect();
+    let names: reach::SoughtNames = names.into_iter().collect();
     let launcher_calls: FxHashSet<&str> = host.registry.launcher_calls().into_iter().collect();
     // A method whose language is not read is launched by its own class.
     let from_outside = |k: FunctionRef, effects: &KernelEffects| !effects.opaque || resolver.function(k).class.is_none();
@@ -63,16 +61,10 @@ pub(crate) fn candidates(host: &Host<'_>) -> Candidates {
     all
 }
 
-fn of_file(host: &Host<'_>, file: FileId, kernels: &FxHashSet<&str>, launcher_calls: &FxHashSet<&str>) -> Candidates {
+fn of_file(host: &Host<'_>, file: FileId, kernels: &reach::SoughtNames, launcher_calls: &FxHashSet<&str>) -> Candidates {
     let facts = host.resolver.facts(file);
     let mut out = Candidates::default();
-    let kernel_names: FxHashSet<Name> = facts
-        .names
-        .iter()
-        .enumerate()
-        .filter(|(_, n)| kernels.contains(&***n))
-        .map(|(i, _)| Name(i as u32))
-        .collect();
+    let kernel_names: FxHashSet<Name> = kernels.of_file(host.resolver, file).collect();
     for (id, function) in facts.functions() {
         let at = FunctionRef { file, function: id };
         if host.is_kernel(at) || inside_kernel(host, at) {

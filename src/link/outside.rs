@@ -5,7 +5,7 @@
 
 use super::host::Host;
 use super::launches::inside_kernel;
-use super::reach::{Item, Mentioned, Spoken};
+use super::reach::{Item, Mentioned, SoughtNames, Spoken};
 use super::receivers::{self, Object};
 use super::resolve::Entity;
 use crate::facts::{ArgKind, Call, Const, Facts, Function, FunctionKind, MODULE, Name, Op, ValueId};
@@ -44,10 +44,11 @@ pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelE
     let mut seen: BTreeMap<FileId, Own> = BTreeMap::new();
     let mut all: Vec<FileId> = files.clone();
     for _ in 0..HANDS {
+        let sought: SoughtNames = names.iter().map(String::as_str).collect();
         let looked: Vec<(FileId, Own, Vec<Item>)> = files
             .par_iter()
             .map(|&file| {
-                let own = search.own(file, &names);
+                let own = search.own(file, &sought);
                 let handed_on = search.handed_on(file, &own, &names);
                 (file, own, handed_on)
             })
@@ -72,10 +73,11 @@ pub(crate) fn calls(host: &Host<'_>, kernels: &[(Kernel, super::kernels::KernelE
         all.extend(files.iter().copied());
     }
     all.sort_unstable();
+    let sought: SoughtNames = names.iter().map(String::as_str).collect();
     all.into_par_iter()
         .flat_map_iter(|file| match seen.get(&file) {
             Some(own) => search.in_file(file, own),
-            None => search.in_file(file, &search.own(file, &names)),
+            None => search.in_file(file, &search.own(file, &sought)),
         })
         .collect()
 }
@@ -90,7 +92,7 @@ struct Search<'s, 'a> {
     builders: Vec<Spoken>,
     own_builders: Vec<Word>,
     /// The last parts as texts.
-    lasts: FxHashSet<&'s str>,
+    lasts: SoughtNames<'s>,
 }
 
 impl<'s, 'a> Search<'s, 'a> {
@@ -153,13 +155,14 @@ impl<'s, 'a> Search<'s, 'a> {
     }
 
     /// Names of a file that stand for such things: imports, bindings, attributes, functions that hand one back.
-    fn own(&self, file: FileId, known: &FxHashSet<String>) -> Own {
+    fn own(&self, file: FileId, known: &SoughtNames) -> Own {
         let facts = self.host.resolver.facts(file);
+        let known = known.flags(self.host.resolver, file);
         let mut own = Own {
-            names: facts.names.iter().map(|n| known.contains(&**n)).collect(),
+            names: known.clone(),
             imported: vec![false; facts.names.len()],
             leads: vec![false; facts.names.len()],
-            lasts: facts.names.iter().map(|n| self.lasts.contains(&**n)).collect(),
+            lasts: self.lasts.flags(self.host.resolver, file),
             importer: self.host.resolver.find_name(file, "importlib"),
             lookup: self.host.resolver.find_name(file, "getattr"),
             annotated: Mutex::default(),
@@ -176,11 +179,7 @@ impl<'s, 'a> Search<'s, 'a> {
                 None => {}
             }
         }
-        for import in facts
-            .imports
-            .iter()
-            .filter(|i| i.member.is_some_and(|m| known.contains(facts.name(m))))
-        {
+        for import in facts.imports.iter().filter(|i| i.member.is_some_and(|m| known[m.index()])) {
             own.names[import.bound.index()] = true;
         }
         for _ in 0..3 {

@@ -10,6 +10,7 @@ mod holders;
 mod lines;
 mod mentioned;
 mod outside;
+mod sought;
 mod speakers;
 
 use super::resolve::Resolver;
@@ -21,6 +22,7 @@ pub(crate) use mentioned::{Item, Mentioned};
 pub(crate) use outside::{Spoken, carriers};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
+pub(crate) use sought::SoughtNames;
 pub(crate) use speakers::{Said, Speakers, read_of, speakers_of};
 use std::sync::atomic::{AtomicBool, Ordering};
 

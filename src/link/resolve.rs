@@ -101,7 +101,6 @@ pub(crate) struct Resolver<'a> {
     /// Other names that some file gives a word.
     renamed: OnceLock<FxHashMap<Word, Vec<Word>>>,
     /// Name tables by text, made for a file when it is first asked.
-    names: Vec<OnceLock<FxHashMap<&'a str, Name>>>,
     /// What functions assign to globals, by file.
     filled_in: Vec<OnceLock<FxHashMap<Name, Vec<ValueRef>>>>,
     /// Plain names of functions that frameworks know to import, or to build, what they hand back.
@@ -126,14 +125,12 @@ impl<'a> Resolver<'a> {
         let lazy = knowledge.frameworks.iter().flat_map(|k| k.lazy.iter().map(|row| &row.call));
         let builders = knowledge.frameworks.iter().flat_map(|k| &k.builders);
         let importers = lazy.chain(builders).filter_map(|call| call.rsplit('.').next());
-        let names = files.iter().map(|_| OnceLock::new()).collect();
         Self {
             files,
             modules,
             knowledge,
             read: Read::new(files.len()),
             renamed: OnceLock::new(),
-            names,
             filled_in: files.iter().map(|_| OnceLock::new()).collect(),
             importers: importers.collect(),
             exports: RwLock::default(),
@@ -191,11 +188,7 @@ impl<'a> Resolver<'a> {
 
     /// The name that a file has for a text, if the text stands there at all.
     pub(crate) fn find_name(&self, file: FileId, text: &str) -> Option<Name> {
-        let index = self.names[file.index()].get_or_init(|| {
-            let names = self.facts(file).names.iter().enumerate();
-            names.map(|(i, text)| (&**text, Name(i as u32))).collect()
-        });
-        index.get(text).copied()
+        self.facts(file).names.find(text)
     }
 
     /// The plain name by which a value is spoken of, without looking it up: `f` of `f`, `m.f`, an import of `f`, a `def f` above.

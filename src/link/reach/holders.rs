@@ -2,6 +2,7 @@
 
 use super::HANDS;
 use super::mentioned::{Item, Mentioned};
+use super::sought::SoughtNames;
 use crate::facts::{ClassId, FunctionKind, Name, Op, ValueId};
 use crate::link::resolve::{ClassRef, Entity, Resolver};
 use crate::program::FunctionRef;
@@ -19,8 +20,8 @@ pub(crate) fn holders(resolver: &Resolver, kernels: &FxHashSet<FunctionRef>) -> 
     let mut files = resolver.files_where(|id, words| all.is_in(id, words));
     for _ in 0..HANDS {
         let known = Known {
-            functions: &functions,
-            values: &values,
+            functions: functions.iter().copied().collect(),
+            values: values.iter().copied().collect(),
             held: &held,
         };
         let found: Vec<Holder> = files
@@ -59,18 +60,20 @@ struct Holder<'a> {
 /// What the last look found.
 struct Known<'k, 'a> {
     /// Their names.
-    functions: &'k FxHashSet<&'a str>,
+    functions: SoughtNames<'a>,
     /// Names of containers and attributes that hold one.
-    values: &'k FxHashSet<&'a str>,
+    values: SoughtNames<'a>,
     /// Kernels, and functions that hand one back.
     held: &'k FxHashSet<FunctionRef>,
 }
 
 fn holders_in<'a>(resolver: &Resolver<'a>, file: FileId, known: &Known, kernels: &FxHashSet<FunctionRef>) -> Vec<Holder<'a>> {
     let facts = resolver.facts(file);
-    let here = |names: &FxHashSet<&str>| -> Vec<bool> { facts.names.iter().map(|n| names.contains(&**n)).collect() };
-    let (functions, values) = (here(known.functions), here(known.values));
+    let (functions, values) = (known.functions.flags(resolver, file), known.values.flags(resolver, file));
     let mut found = Vec::new();
+    if !functions.contains(&true) && !values.contains(&true) {
+        return found;
+    }
     for (id, function) in facts.functions() {
         let at = FunctionRef { file, function: id };
         if kernels.contains(&at) {

@@ -176,7 +176,7 @@ fn derived_names<'a>(resolver: &Resolver<'a>, files: &[FileId], lasts: &FxHashSe
     for &file in files {
         let at = FunctionRef { file, function: MODULE };
         let facts = resolver.facts(at.file);
-        if facts.functions.is_empty() || !facts.names.iter().any(|n| lasts.contains(&**n)) {
+        if facts.functions.is_empty() || !lasts.iter().any(|last| facts.names.find(last).is_some()) {
             continue;
         }
         let is_last = |v: ValueId| resolver.spoken(at, v).is_some_and(|name| lasts.contains(name));
