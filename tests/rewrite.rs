@@ -445,6 +445,40 @@ class Sampler:
     assert!(written.contains("greedy: Optional[torch.Tensor]"), "{written}");
 }
 
+/// A decorator of the kernel asks whether the gate is there; what a helper hands back for its gradient may be `None`.
+#[test]
+fn what_may_be_absent_is_optional() {
+    let function = "@triton.heuristics({'USE_GATE': lambda args: args['gate'] is not None})
+@triton.jit
+def _gated_kernel(x, gate, dgate, n, USE_GATE: tl.constexpr, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    value = tl.load(x + i, mask=i < n)
+    if USE_GATE:
+        value *= tl.load(gate + i, mask=i < n)
+        tl.atomic_add(dgate + i, value, mask=i < n)
+    tl.store(x + i, value, mask=i < n)
+
+
+def prepare(x, gate):
+    return torch.empty_like(x), torch.empty_like(gate) if gate is not None else None
+
+
+@torch.no_grad()
+def f(x, gate, dgate, n: int):
+    _gated_kernel[(1,)](x, gate, dgate, n, B=16)
+
+
+def backward(x, gate):
+    y, dgate = prepare(x, gate)
+    f(x=y, gate=gate, dgate=dgate, n=16)
+";
+    let (_, text) = contents(function, "style = \"custom-op\"\n", "f");
+    for name in ["gate", "dgate"] {
+        assert!(text.contains(&format!("{name}: Optional[torch.Tensor]")), "{text}");
+    }
+    assert!(text.contains("x: torch.Tensor,"), "{text}");
+}
+
 /// What a kernel adds to an offset and never loads through may still be a tensor.
 #[test]
 fn a_pointer_that_is_never_used_is_no_number() {

@@ -12,6 +12,7 @@ pub(super) fn of_param(types: &Types, kernel: &Kernel, param: u16, depth: u32) -
     let by_address = kernel.writes_pointees.iter().any(|w| w.param == param);
     let mut found = of_function(types, kernel.function, param, depth);
     found.used = true;
+    found.none |= asks_whether_there(types.program, kernel.function, param);
     if found.other || found.triton_dtype {
         return Evidence {
             other: true,

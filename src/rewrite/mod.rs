@@ -22,6 +22,7 @@ mod names;
 mod object;
 mod op_text;
 mod ops;
+mod origins;
 mod outline;
 mod paths;
 mod runtime_import;

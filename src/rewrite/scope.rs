@@ -1,5 +1,6 @@
 //! A body with what is around it: what its names refer to and what kind of thing its values are.
 
+use super::origins;
 use super::signature::{Base, Promise, Type, WIDTH};
 use super::types::Types;
 use crate::facts::{
@@ -202,8 +203,35 @@ impl<'a> Scope<'a> {
             }
             Op::Annotated(_, v) => self.may_be_none_at(v, depth, seen),
             Op::Param(p) => self.param_type(p).is_some_and(|ty| ty.optional),
+            Op::Call(call) => {
+                let function = self.project_function(body.call(call).callee);
+                function.is_some_and(|f| self.hands_back_none(f, None))
+            }
+            Op::Unpack { value, index, rest: false } => match body.op(value) {
+                Op::Call(call) => {
+                    let function = self.project_function(body.call(call).callee);
+                    function.is_some_and(|f| self.hands_back_none(f, Some(index)))
+                }
+                _ => false,
+            },
             _ => false,
         }
+    }
+
+    /// A function hands back `None` on some path, as a whole or at a place of a tuple.
+    pub(super) fn hands_back_none(&self, function: FunctionRef, index: Option<u16>) -> bool {
+        let body = &self.program.function(function).body;
+        body.iter().any(|(_, v)| match (v.op, index) {
+            (Op::Return(given), None) => origins::may_be_none(body, given),
+            (Op::Return(given), Some(index)) => match body.op(given) {
+                Op::Tuple(items) => {
+                    let part = body.items(items).get(usize::from(index));
+                    part.is_some_and(|part| origins::may_be_none(body, *part))
+                }
+                _ => false,
+            },
+            _ => false,
+        })
     }
 
     /// What kind of thing a value is.
@@ -444,7 +472,9 @@ impl<'a> Scope<'a> {
             return Kind::Int;
         }
         match name.as_str() {
-            "int" | "len" | "math.ceil" | "math.floor" => return Kind::Int,
+            "int" | "len" | "math.ceil" | "math.floor" | "torch.distributed.get_world_size" | "torch.distributed.get_rank" => {
+                return Kind::Int;
+            }
             "float" | "math.sqrt" | "math.log" | "math.log2" | "math.exp" => return Kind::Float,
             "bool" | "isinstance" | "hasattr" | "any" | "all" => return Kind::Bool,
             "str" => return Kind::Text,

@@ -1,11 +1,11 @@
 //! What a range of statements needs from outside: names and paths with their types, as the parameters of an op.
 
+use super::super::origins;
 use super::super::signature::{Base, Type};
 use super::super::slice::Refused;
 use super::live::{Names, Range};
 use super::region::{Input, Outliner, is_keyword, word};
 use super::types::{Typed, is_schema_type};
-use super::values;
 use crate::facts::{ALWAYS, CompareOp, Const, GuardKind, Name, Op, StatementId, StatementKind, UnaryOp, ValueId};
 use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
@@ -210,7 +210,7 @@ impl Outliner<'_, '_> {
         }
         let tuple = |v: ValueId| match self.scope.body().op(v) {
             Op::Free(name) => self.types.is_captured_tuple(name),
-            _ => !values::may_be(self.scope.body(), v, &|op| !matches!(op, Op::Tuple(_))),
+            _ => !origins::may_be(self.scope.body(), v, &|op| !matches!(op, Op::Tuple(_))),
         };
         if used.iter().all(|&v| tuple(v)) { Ok(true) } else { Err(why) }
     }

@@ -2,6 +2,7 @@
 
 use super::super::Calls;
 use super::super::fake::{own_reads_no_data, short};
+use super::super::origins;
 use super::super::scope::{Kind, Scope};
 use super::super::signature::{Base, Type};
 use super::super::slice::{Refused, Slicer};
@@ -392,7 +393,7 @@ impl Outliner<'_, '_> {
             if !typed.is_some_and(|t| t.ty.base == Base::Tensor && !t.ty.list && !t.ty.optional) {
                 return Err(format!("`{text}`, which is no new tensor, is needed behind the launch"));
             }
-            if values::may_lack(body, last, Op::Undefined) || values::may_be_none(body, last) {
+            if origins::may_lack(body, last, Op::Undefined) || origins::may_be_none(body, last) {
                 return Err(format!("`{text}` may be None or unbound behind the launch"));
             }
             let shares = self.func.memory.shared_by(last);

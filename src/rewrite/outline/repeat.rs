@@ -207,7 +207,8 @@ impl Outliner<'_, '_> {
             Op::Call(call) => {
                 let name = self.scope.dotted(body.call(call).callee).unwrap_or_default();
                 let known = ["min", "max", "len", "int", "bool", "triton.cdiv", "triton.next_power_of_2"];
-                known.contains(&name.as_str()) && !body.call(call).args.iter().any(|a| self.is_tensor(a.value))
+                // The length of a tensor is a size of it.
+                known.contains(&name.as_str()) && (name == "len" || !body.call(call).args.iter().any(|a| self.is_tensor(a.value)))
             }
             Op::Index(..) | Op::Unary(..) | Op::Binary(..) | Op::And(_) | Op::Or(_) | Op::Select(..) | Op::Phi(_) => {
                 !operands(body, op).iter().any(|&v| self.is_tensor(v))

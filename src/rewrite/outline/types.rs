@@ -2,6 +2,7 @@
 
 use super::super::kernel_use::is_triton_dtype;
 use super::super::object::of_items;
+use super::super::origins;
 use super::super::scope::{Kind, Scope, find_function};
 use super::super::signature::{Base, Type};
 use super::evidence::{Evidence, Role};
@@ -485,21 +486,8 @@ impl Types<'_, '_> {
 
     /// A function of the project hands back `None` on some path, as a whole or at a place of a tuple.
     fn may_give_none(&self, callee: ValueId, index: Option<u16>) -> bool {
-        let Some(function) = self.project_function(callee) else {
-            return false;
-        };
-        let body = &self.scope.program.function(function).body;
-        body.iter().any(|(_, v)| match (v.op, index) {
-            (Op::Return(given), None) => super::values::may_be_none(body, given),
-            (Op::Return(given), Some(index)) => match body.op(given) {
-                Op::Tuple(items) => {
-                    let part = body.items(items).get(usize::from(index));
-                    part.is_some_and(|part| super::values::may_be_none(body, *part))
-                }
-                _ => false,
-            },
-            _ => false,
-        })
+        let function = self.project_function(callee);
+        function.is_some_and(|f| self.scope.hands_back_none(f, index))
     }
 
     /// The function of the project that a callee is.
@@ -636,5 +624,5 @@ fn find_class(scope: &Scope, at: FunctionRef, annotation: &str) -> Option<(Funct
 
 /// Values that a name surely has at a place: never unbound.
 pub(super) fn always_bound(scope: &Scope, all: &[ValueId]) -> bool {
-    all.iter().all(|&v| !values::may_lack(scope.body(), v, Op::Undefined))
+    all.iter().all(|&v| !origins::may_lack(scope.body(), v, Op::Undefined))
 }

@@ -1,7 +1,7 @@
 //! Which values stand for a name, and what is done with them.
 
 use super::live::Names;
-use crate::facts::{Body, Const, Function, Name, Op, Statement, StatementKind, ValueId};
+use crate::facts::{Body, Function, Name, Op, Statement, StatementKind, ValueId};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -230,35 +230,6 @@ pub(super) fn of_name(function: &Function, name: Name) -> BTreeSet<ValueId> {
 /// The values of a range.
 pub(super) fn ids(range: (ValueId, ValueId)) -> impl Iterator<Item = ValueId> {
     (range.0.0..range.1.0).map(ValueId)
-}
-
-/// On some path the value is made by such an operation, as far as it can be followed.
-pub(super) fn may_be(body: &Body, value: ValueId, wanted: &dyn Fn(Op) -> bool) -> bool {
-    let mut todo = vec![value];
-    let mut seen = BTreeSet::new();
-    while let Some(v) = todo.pop() {
-        if !seen.insert(v) || seen.len() > 200 {
-            continue;
-        }
-        match body.op(v) {
-            Op::Select(_, yes, no) => todo.extend([yes, no]),
-            Op::Phi(items) | Op::Or(items) | Op::And(items) => todo.extend(body.items(items)),
-            Op::Annotated(_, inner) => todo.push(inner),
-            op if wanted(op) => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// On some path the value is `None`, or unbound.
-pub(super) fn may_lack(body: &Body, value: ValueId, wanted: Op) -> bool {
-    may_be(body, value, &|op| op == wanted)
-}
-
-/// The value may be `None`.
-pub(super) fn may_be_none(body: &Body, value: ValueId) -> bool {
-    may_lack(body, value, Op::Const(Const::None))
 }
 
 /// Names that the body or an enclosing function binds: those that a function of the module does not see.

@@ -1,11 +1,11 @@
 //! The grid of a launch that moves alone.
 
+use super::super::super::origins;
 use super::super::super::signature;
 use super::super::super::signature::Base;
 use super::super::super::slice::Refused;
 use super::super::region::Outliner;
 use super::super::types::{Typed, is_schema_type};
-use super::super::values;
 use super::code::{is_name, is_path, names_in};
 use super::{Making, Written};
 use crate::facts::{Body, FunctionId, Name, Op, Statement, StatementId, StatementKind, ValueId};
@@ -293,7 +293,7 @@ impl Outliner<'_, '_> {
                     Op::Tuple(items) => inner.items(items).get(index as usize).copied(),
                     _ => None,
                 };
-                let is_grid = |v: ValueId| !values::may_be(inner, v, &|op| !whole(inner, op));
+                let is_grid = |v: ValueId| !origins::may_be(inner, v, &|op| !whole(inner, op));
                 !results.is_empty() && results.iter().all(|&v| part(v).is_some_and(is_grid))
             })
         };
@@ -310,6 +310,6 @@ impl Outliner<'_, '_> {
             }),
             op => whole(body, op),
         };
-        !values::may_be(body, value, &|op| !made(op))
+        !origins::may_be(body, value, &|op| !made(op))
     }
 }

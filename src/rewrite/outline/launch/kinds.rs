@@ -1,6 +1,7 @@
 //! What the arguments of a launch are, and which of them mean the same in the module.
 
 use super::super::super::kernel_use;
+use super::super::super::origins;
 use super::super::super::scope::{Kind, counts, imported};
 use super::super::super::signature::{self, Base, Type};
 use super::super::super::slice::Refused;
@@ -8,7 +9,6 @@ use super::super::super::spread::spread;
 use super::super::evidence::{self, Role};
 use super::super::region::Outliner;
 use super::super::types::{Typed, is_schema_type};
-use super::super::values;
 use super::code::names_in;
 use super::{Making, Written};
 use crate::facts::{ArgKind, Name, Op, ValueId};
@@ -193,7 +193,7 @@ impl Outliner<'_, '_> {
     pub(super) fn is_collection(&self, value: ValueId) -> bool {
         let body = self.scope.body();
         let int = |v: &ValueId| self.scope.kind(*v) == Kind::Int;
-        values::may_be(body, value, &|op| match op {
+        origins::may_be(body, value, &|op| match op {
             Op::Tuple(items) | Op::List(items) => {
                 let items = body.items(items);
                 items.is_empty() || !items.iter().all(int)
@@ -279,7 +279,7 @@ impl Outliner<'_, '_> {
             Op::Call(call) => self.scope.dotted(body.call(call).callee).is_some_and(|n| is_descriptor(&n)),
             _ => false,
         };
-        if values::may_be(body, value, &descriptor) {
+        if origins::may_be(body, value, &descriptor) {
             return Err(format!("`{text}` is a tensor descriptor, which no schema has a type for"));
         }
         let own = self.types.join(&[value]).map(|typed| self.behind_test(typed, value, launch));
