@@ -8,7 +8,7 @@ use super::launches::inside_kernel;
 use super::reach::{Item, Mentioned, SoughtNames, Spoken};
 use super::receivers::{self, Object};
 use super::resolve::Entity;
-use crate::facts::{ArgKind, Call, Const, Facts, Function, FunctionKind, MODULE, Name, Op, ValueId};
+use crate::facts::{Arg, ArgKind, Call, Const, Facts, Function, FunctionKind, MODULE, Name, Op, ValueId};
 use crate::program::{FunctionRef, Kernel, KernelCall, ProgramFile};
 use crate::source::{FileId, Place, Span};
 use crate::words::Word;
@@ -323,7 +323,12 @@ impl<'s, 'a> Search<'s, 'a> {
             for (value, v) in function.body.iter() {
                 let Op::Call(id) = v.op else { continue };
                 let call = function.body.call(id);
-                if call.decorates.is_some() || !has_tensor(facts, function, call) || !speaks[call.callee.index()] {
+                if call.decorates.is_some() || !speaks[call.callee.index()] {
+                    continue;
+                }
+                // What makes a kernel is given sizes; the kernel, which may be handed on, is given the tensors.
+                let goes_on = || is_called(function, value) || has_more_than_constants(function, call) && is_returned(function, value);
+                if !has_tensor(facts, function, call) && !goes_on() {
                     continue;
                 }
                 if let Some((callee, library, certain)) = self.callee(at, value, call) {
@@ -526,31 +531,43 @@ fn annotates(search: &Search<'_, '_>, at: FunctionRef, value: ValueId, own: &Own
 
 /// Some argument may be a tensor: without one no shape is lost.
 fn has_tensor(facts: &Facts, function: &Function, call: &Call) -> bool {
-    let body = &function.body;
     let outer = &facts.function(function.parent).body;
-    let annotated = |param: u16| {
-        let annotation = function.params[param as usize].annotation?;
-        match outer.op(annotation.value) {
-            Op::Free(name) => Some(facts.name(name)),
-            _ => None,
-        }
+    let is_number = |value: ValueId| match function.body.op(value) {
+        Op::Param(param) => function.params[param as usize].annotation.is_some_and(|a| match outer.op(a.value) {
+            Op::Free(name) => matches!(facts.name(name), "int" | "float" | "bool" | "str"),
+            _ => false,
+        }),
+        _ => false,
     };
-    call.args.iter().any(|arg| {
-        if let Op::Param(param) = body.op(arg.value)
-            && matches!(annotated(param), Some("int" | "float" | "bool" | "str"))
-        {
-            return false;
-        }
-        let plain = matches!(
-            body.op(arg.value),
-            Op::Const(Const::None | Const::Bool(_) | Const::Int(_) | Const::BigNumber(_) | Const::Float(_) | Const::Str(_))
-                | Op::Format(_)
-                | Op::Compare(..)
-                | Op::Function(_)
-                | Op::Class(_)
-        );
-        !plain || matches!(arg.kind, ArgKind::Star | ArgKind::StarStar)
-    })
+    let starred = |arg: &Arg| matches!(arg.kind, ArgKind::Star | ArgKind::StarStar);
+    call.args
+        .iter()
+        .any(|arg| starred(arg) || !is_constant(function, arg) && !is_number(arg.value))
+}
+
+fn has_more_than_constants(function: &Function, call: &Call) -> bool {
+    call.args.iter().any(|arg| !is_constant(function, arg))
+}
+
+/// What is passed is written down, or no tensor as it is made.
+fn is_constant(function: &Function, arg: &Arg) -> bool {
+    let plain = matches!(
+        function.body.op(arg.value),
+        Op::Const(Const::None | Const::Bool(_) | Const::Int(_) | Const::BigNumber(_) | Const::Float(_) | Const::Str(_))
+            | Op::Format(_)
+            | Op::Compare(..)
+            | Op::Function(_)
+            | Op::Class(_)
+    );
+    plain && !matches!(arg.kind, ArgKind::Star | ArgKind::StarStar)
+}
+
+fn is_called(function: &Function, value: ValueId) -> bool {
+    function.body.calls.iter().any(|call| call.callee == value)
+}
+
+fn is_returned(function: &Function, value: ValueId) -> bool {
+    function.body.iter().any(|(_, v)| v.op == Op::Return(value))
 }
 
 /// A callee as it is written, from the text in front of a call's first argument; what long inner calls are given is left out.
