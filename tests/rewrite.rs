@@ -545,6 +545,24 @@ fn an_outlined_op_makes_what_it_can_itself() {
     insta::assert_snapshot!("outlined_inputs", diffs(&[("ops/f.py", &text)], "style = \"custom-op\"\n"));
 }
 
+/// Sizes of a launch are made inside, from another name of an argument too; not from one that has another value by then.
+#[test]
+fn sizes_are_made_of_what_still_is_what_it_was() {
+    let function = "class Scaler:
+    @torch.no_grad()
+    def run(self, x: torch.Tensor, chunk: int, count: int, label: str):
+        block = chunk
+        tiles = triton.cdiv(x.shape[0], block)
+        twice = count * 2
+        count = count + 1
+        print(self, label, block, count)
+        _copy_kernel[(tiles, twice)](x, x, count, 1, B=block)
+";
+    let (_, text) = contents(function, "style = \"custom-op\"\n", "Scaler.run");
+    assert!(text.contains("tiles = triton.cdiv(x.shape[0], block)"), "{text}");
+    assert!(text.contains("twice: int"), "{text}");
+}
+
 /// One op makes `device` itself, the other is given it: the statement stays.
 #[test]
 fn what_one_of_two_ops_is_given_stays() {

@@ -143,7 +143,8 @@ impl Outliner<'_, '_> {
                 let (then, now) = (named.reaching(statement.values.0), named.reaching(start));
                 let root = |v: Option<ValueId>| v.and_then(|v| same_sizes(self.scope, v, 12));
                 let steady = self.is_constant(used) || then == now || definition.sizes && root(now).is_some() && root(then) == root(now);
-                if !steady || named.reaching(start).is_none() {
+                // What has one value, and has it where the definition reads it, has it at the region too: `BT = chunk_size`.
+                if !steady || !self.is_constant(used) && named.reaching(start).is_none() {
                     return None;
                 }
                 if !given(&used) && !made(&used) {
