@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds opwright with a profile of its own runs: the release build, about a sixth less CPU time.
+# Builds opwright with a profile of its own runs: the release build, a tenth to a sixth less CPU time.
 #
 # usage: scripts/pgo.sh TREE [TREE ...]     trees of Python to learn from, such as those of scripts/fetch_corpus.py
 #
