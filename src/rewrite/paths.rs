@@ -61,7 +61,7 @@ pub(super) fn split(scope: &Scope, func: &Func, indent: &str) -> Result<Split, R
         split.after = after(scope, &paths, &places, &names, (count, longest.tuple), indent)?;
     }
     for path in &paths {
-        edit(scope, path, &places, &bound, &mut split)?;
+        edit(scope, path, &bound, &mut split)?;
     }
     Ok(split)
 }
@@ -223,7 +223,7 @@ fn after(
 }
 
 /// What a `return` of the op returns.
-fn edit(scope: &Scope, path: &Path, places: &[Place], bound: &[usize], split: &mut Split) -> Result<(), Refused> {
+fn edit(scope: &Scope, path: &Path, bound: &[usize], split: &mut Split) -> Result<(), Refused> {
     let Some(statement) = path.statement else {
         // The end of the body gives `None`, which stands for one result only.
         return if bound.len() == 1 {
@@ -262,7 +262,6 @@ fn edit(scope: &Scope, path: &Path, places: &[Place], bound: &[usize], split: &m
             Some(Part::Given(_) | Part::Nothing | Part::View) | None => "None".to_string(),
         });
     }
-    let _ = places;
     let text = match new.as_slice() {
         [one] => one.clone(),
         many if many.iter().any(|t| t.contains(" if ")) => format!("({})", many.join(", ")),

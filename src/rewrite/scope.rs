@@ -203,19 +203,18 @@ impl<'a> Scope<'a> {
             }
             Op::Annotated(_, v) => self.may_be_none_at(v, depth, seen),
             Op::Param(p) => self.param_type(p).is_some_and(|ty| ty.optional),
-            Op::Call(call) => {
-                let function = self.project_function(body.call(call).callee);
-                function.is_some_and(|f| self.hands_back_none(f, None))
-            }
+            Op::Call(call) => self.may_hand_back_none(call, None),
             Op::Unpack { value, index, rest: false } => match body.op(value) {
-                Op::Call(call) => {
-                    let function = self.project_function(body.call(call).callee);
-                    function.is_some_and(|f| self.hands_back_none(f, Some(index)))
-                }
+                Op::Call(call) => self.may_hand_back_none(call, Some(index)),
                 _ => false,
             },
             _ => false,
         }
+    }
+
+    fn may_hand_back_none(&self, call: CallId, index: Option<u16>) -> bool {
+        let function = self.project_function(self.body().call(call).callee);
+        function.is_some_and(|f| self.hands_back_none(f, index))
     }
 
     /// A function hands back `None` on some path, as a whole or at a place of a tuple.

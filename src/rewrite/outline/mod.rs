@@ -29,7 +29,7 @@ use crate::source::Span;
 use evidence::Evidence;
 use live::Liveness;
 use region::{Outliner, Region};
-use share::Shape;
+use share::{Shape, Shared};
 use std::cell::Cell;
 use types::Types;
 pub(super) use types::is_method_of;
@@ -86,17 +86,7 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
     };
     let unnamed = Chosen::default();
     let shapes: Vec<Option<Shape>> = regions.iter().map(|region| Shape::of(&site.outline(&unnamed, region))).collect();
-    // By region: the one before it whose op it calls, and with which of its inputs.
-    let mut shared: Vec<Option<(usize, Vec<usize>)>> = vec![None; regions.len()];
-    for i in 1..regions.len() {
-        let (before, from) = regions.split_at_mut(i);
-        let same = |owner: usize| {
-            let (own, other) = (shapes[owner].as_ref()?, shapes[i].as_ref()?);
-            let arguments = own.arguments(&mut before[owner].inputs, other, &from[0].inputs)?;
-            Some((owner, arguments))
-        };
-        shared[i] = (0..i).filter(|&owner| shared[owner].is_none()).find_map(same);
-    }
+    let shared = share::shared(&shapes, &mut regions);
     let own_op: Vec<usize> = (0..regions.len()).filter(|&i| shared[i].is_none()).collect();
     let kernels: Vec<Vec<KernelId>> = regions.iter().map(|region| kernels_of(&scope, func, region)).collect();
     let only: Vec<Option<String>> = kernels
@@ -119,7 +109,7 @@ pub(super) fn outline(rewrite: &Rewrite, func: &Func) -> Result<Outlined, Vec<St
             one_device(&scope, region).map_err(one)?;
         }
         outlined.doubts.extend(region.doubts.iter().cloned());
-        if let Some((owner, arguments)) = &shared[i] {
+        if let Some(Shared { owner, arguments }) = &shared[i] {
             let names = own_op.iter().position(|o| o == owner).map(|at| &taken[at]);
             let edits = names
                 .map(|names| site.outline(names, region).calls(arguments))

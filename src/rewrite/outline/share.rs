@@ -1,6 +1,7 @@
 //! Launches that do the same with other arguments share one op.
 
-use super::region::Input;
+use super::super::signature::Type;
+use super::region::{Input, Region};
 use super::text::Outline;
 
 /// What an op does, whatever its parameters are called: its code with numbers in their places, which they get as they occur.
@@ -31,17 +32,15 @@ impl Shape {
     }
 
     /// Which of the other's inputs each of `own` is, when one op can do both. It takes `None` where either may be.
-    pub(super) fn arguments(&self, own: &mut [Input], other: &Self, theirs: &[Input]) -> Option<Vec<usize>> {
+    fn arguments(&self, own: &mut [Input], other: &Self, theirs: &[Input]) -> Option<Vec<usize>> {
         let pairs: Vec<(usize, usize)> = self.params.iter().copied().zip(other.params.iter().copied()).collect();
         let alike = |a: &Input, b: &Input| {
-            let (same, optional) = (
-                super::super::signature::Type {
-                    optional: a.ty.optional,
-                    ..b.ty
-                },
-                a.ty.optional || !b.ty.optional,
-            );
-            a.ty == same && (optional || a.ty.is_tensor()) && (a.written, a.suspected, a.tuple) == (b.written, b.suspected, b.tuple)
+            let same = Type {
+                optional: a.ty.optional,
+                ..b.ty
+            } == a.ty;
+            let takes = a.ty.optional || !b.ty.optional || a.ty.is_tensor();
+            same && takes && (a.written, a.suspected, a.tuple) == (b.written, b.suspected, b.tuple)
         };
         if self.code != other.code || !pairs.iter().all(|&(a, b)| alike(&own[a], &theirs[b])) {
             return None;
@@ -53,6 +52,30 @@ impl Shape {
         }
         Some(arguments)
     }
+}
+
+/// A region that calls the op of one before it.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    /// The index of that region.
+    pub(super) owner: usize,
+    /// By parameter of the op: the index of the input that is passed.
+    pub(super) arguments: Vec<usize>,
+}
+
+/// For each region, whose op it calls; `None`: one of its own. Parameters of that op may become optional.
+pub(super) fn shared(shapes: &[Option<Shape>], regions: &mut [Region]) -> Vec<Option<Shared>> {
+    let mut shared: Vec<Option<Shared>> = vec![None; regions.len()];
+    for i in 1..regions.len() {
+        let (before, from) = regions.split_at_mut(i);
+        let same = |owner: usize| {
+            let (own, other) = (shapes[owner].as_ref()?, shapes[i].as_ref()?);
+            let arguments = own.arguments(&mut before[owner].inputs, other, &from[0].inputs)?;
+            Some(Shared { owner, arguments })
+        };
+        shared[i] = (0..i).filter(|&owner| shared[owner].is_none()).find_map(same);
+    }
+    shared
 }
 
 /// A text with other names: attributes and keywords of calls stay.
